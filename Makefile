@@ -171,7 +171,7 @@ validate: .venv-sam/.sam ## lint template.yaml
 .PHONY: clean
 clean: ## remove whatever make made
 	rm -rf .venv .venv-clients .venv-lint .venv-ministack .venv-sam .venv-site .aws-sam build .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf dist tests/conformance/node_modules
+	rm -rf dist tests/conformance/node_modules tests/policies/cdk/node_modules
 	find functions layers tests -type d -name __pycache__ -prune -exec rm -rf {} +
 
 OWN = $(wildcard functions/*/requirements.txt) # of one function, which SAM builds into its zip

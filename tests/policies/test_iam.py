@@ -20,7 +20,7 @@ from tests.project.test_translation import FOLDERS
 from tests.support.translation import ROOT, translate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from tests.policies.iam import Policy
@@ -95,25 +95,41 @@ def template() -> Translated:
 
 @pytest.fixture(scope="module")
 def deployed(template: Translated) -> Deployed:
-    written = {
-        folder: template.of_type("AWS::IAM::Role")[f"{logical_id(folder)}Role"] for folder in [*FOLDERS, *WORKERS]
-    }
-    roles = {folder: template.arn(f"{logical_id(folder)}Role") for folder in written}
-    key = template.arn("RequestStateKey")
-    resources = {key: template.resolved(template.of_type("AWS::KMS::Key")["RequestStateKey"]["KeyPolicy"])}
+    return deployed_by(template, {folder: f"{logical_id(folder)}Role" for folder in [*FOLDERS, *WORKERS]})
+
+
+def deployed_by(template: Translated, named: Mapping[str, str]) -> Deployed:
+    """Return the account after the deployment of a template.
+
+    Args:
+        template: as CloudFormation gets it.
+        named: folder -> the logical id of its role.
+    """
+    written = {folder: template.of_type("AWS::IAM::Role")[name] for folder, name in named.items()}
+    roles = {folder: template.arn(name) for folder, name in named.items()}
+    key_id = only(template.of_type("AWS::KMS::Key"))
+    key = template.arn(key_id)
+    resources = {key: template.resolved(template.of_type("AWS::KMS::Key")[key_id]["KeyPolicy"])}
     resources |= {roles[folder]: role["AssumeRolePolicyDocument"] for folder, role in written.items()}
     policies = {roles[folder]: list(_of_role(template, role)) for folder, role in written.items()}
     tags = {roles[folder]: _tags(template, role) for folder, role in written.items()}
     account = Account({**policies, ADMIN: [EVERYTHING], STRANGER: [EVERYTHING]}, resources, tags)
-    return Deployed(account, roles, key, template.arn("Table"))
+    return Deployed(account, roles, key, template.arn(only(template.of_type("AWS::DynamoDB::Table"))))
+
+
+def only(names: Iterable[str]) -> str:
+    """Return the one name that there is."""
+    (name,) = names
+    return name
 
 
 def _of_role(template: Translated, role: dict[str, Any]) -> Iterator[Policy]:
     """Yield the policies of a role: those of the stack and of AWS, and its own."""
     own = template.of_type("AWS::IAM::ManagedPolicy")
     for named in role["ManagedPolicyArns"]:
-        is_own = isinstance(named, dict)
-        yield template.resolved(own[named["Ref"]]["PolicyDocument"]) if is_own else managed_policy(named)
+        is_own = isinstance(named, dict) and "Ref" in named
+        document = own[named["Ref"]]["PolicyDocument"] if is_own else managed_policy(template.resolved(named))
+        yield template.resolved(document)
     for inline in role.get("Policies", ()):
         yield template.resolved(inline["PolicyDocument"])
 

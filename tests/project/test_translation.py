@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from mcp_functions_harness.api_gateway.api import METADATA, METADATA_OF_FUNCTION
 from mcp_functions_harness.auth import set_auth
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 from tests.policies.translated import Translated
+from tests.support import contract
 from tests.support.translation import ROOT, translate
 
 if TYPE_CHECKING:
@@ -19,16 +21,7 @@ if TYPE_CHECKING:
 
 FOLDERS = sorted({path.parent.name for path in (ROOT / "functions").glob("*/app.py")} - {SIGN_IN})
 TEMPLATE = (ROOT / "template.yaml").read_text(encoding="utf-8")
-CLOSED = {f"ANY /mcp/{folder}" for folder in FOLDERS if folder != "mcp"} | {"ANY /mcp"}
 SCHEMES: dict[AuthMode, Any] = {"iam": [{"AWS_IAM": []}], "jwt": [{"jwt": []}], "oauth": [{"jwt": []}], "none": None}
-WITH_TOKENS = {"OPTIONS /mcp", f"ANY {METADATA}", f"ANY {METADATA}/mcp"}
-SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
-OPEN: dict[AuthMode, set[str]] = {
-    "iam": {"OPTIONS /mcp"},
-    "jwt": WITH_TOKENS,
-    "oauth": WITH_TOKENS | SIGN_IN_ROUTES | {f"ANY {METADATA_OF_FUNCTION}"},
-    "none": set(),
-}
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +42,37 @@ def _routes(template: Json) -> dict[str, Json]:
     return {f"{keys[method]} {path}": route for path, methods in paths.items() for method, route in methods.items()}
 
 
+def _name(resource: str) -> str:
+    return re.sub("(?<!^)(?=[A-Z])", "_", resource).lower()
+
+
 @pytest.mark.parametrize("mode", SCHEMES)
-def test_every_route_has_the_security_of_its_mode(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
+def test_the_routes_are_those_of_the_contract(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
     routes = _routes(translated[mode])
-    assert routes.keys() == CLOSED | OPEN[mode]
-    secured = {key: route.get("security") for key, route in routes.items()}
-    assert secured == dict.fromkeys(CLOSED, SCHEMES[mode]) | {key: [{"NONE": []}] for key in OPEN[mode]}
+    promised = contract.routes(mode, [folder for folder in FOLDERS if folder != "mcp"])
+    assert routes.keys() == promised.keys()
+    for key, route in routes.items():
+        row, integration = promised[key], route["x-amazon-apigateway-integration"]
+        assert integration["payloadFormatVersion"] == contract.CONTRACT["api"]["payloadFormatVersion"]
+        function = re.findall(r"\$\{(\w+)\.Arn\}", integration["uri"]["Fn::Sub"])
+        folder = {"endpoint": "mcp", "sign-in": SIGN_IN}.get(row["to"], row["path"].removeprefix("/mcp/"))
+        assert [_name(one) for one in function] == [folder], key
+        assert route.get("security") == ([{"NONE": []}] if row["caller"] == "anybody" else SCHEMES[mode]), key
+
+
+def test_the_routes_of_the_contract_are_those_of_the_local_gateway() -> None:
+    opened = {row["path"] for row in contract.CONTRACT["routes"] if row["caller"] == "anybody"}
+    assert opened == {"/mcp", METADATA, f"{METADATA}/mcp", METADATA_OF_FUNCTION, *SIGN_IN_PATHS}
+
+
+@pytest.mark.parametrize("mode", SCHEMES)
+def test_the_variables_of_a_mode_are_those_of_the_contract(mode: AuthMode, translated: dict[AuthMode, Json]) -> None:
+    variables = translated[mode]["Resources"]["Mcp"]["Properties"]["Environment"]["Variables"]
+    assert {name for name in variables if name.startswith("MCP_")} == {
+        name
+        for name, row in contract.CONTRACT["variables"].items()
+        if mode in row["templateSets"] and row["readBy"] != "sign-in"
+    }
 
 
 @pytest.mark.parametrize("mode", SCHEMES)
@@ -87,7 +105,7 @@ def test_the_sign_in_front_has_its_own_throttle_and_concurrency(translated: dict
     deployed = _deployed(translated["oauth"], SignInsPerSecond="3", SignInBurst="4", SignInConcurrency="5")
     (stage,) = [one for one in deployed.values() if one["Type"] == "AWS::ApiGatewayV2::Stage"]
     limits = {"ThrottlingRateLimit": "3", "ThrottlingBurstLimit": "4"}
-    assert stage["Properties"]["RouteSettings"] == dict.fromkeys(SIGN_IN_ROUTES, limits)
+    assert stage["Properties"]["RouteSettings"] == dict.fromkeys([f"ANY {path}" for path in SIGN_IN_PATHS], limits)
     assert deployed["Oauth"]["Properties"]["ReservedConcurrentExecutions"] == "5"
     assert "ReservedConcurrentExecutions" not in deployed["Mcp"]["Properties"]
 

@@ -23,6 +23,7 @@ CONTENTS: dict[str, tuple[str, ...]] = {
     "Deploy and operate": (
         "identity",
         "security",
+        "infrastructure-code",
         "recipes",
         "observability",
         "settings",
