@@ -52,7 +52,7 @@ def examine(root: Path) -> list[Finding]:
     parsed = _template(root, "default")
     architecture = parsed["Parameters"]["Architecture"]["Default"]
     interpreters = _interpreters_of(root, parsed).findings
-    return [_extras(), _sam(root), *interpreters, _architecture(architecture), _engine(), _aws()]
+    return [_extras(), _sam(root), *interpreters, _architecture(architecture), _engine(), _aws(), *_parameters(root)]
 
 
 def examine_for_build(root: Path, environment: str) -> Build:
@@ -78,6 +78,14 @@ def _template(root: Path, environment: str) -> dict[str, Any]:
     for name, default in DEFAULTS.items():
         parameters[name].setdefault("Default", default)
     return {**parsed, "Parameters": parameters}
+
+
+def _parameters(root: Path) -> Iterator[Finding]:
+    """Yield the parameters of the template without a value, which a deployment needs."""
+    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {}
+    for name, environments in samconfig.without_value(root, parsed).items():
+        text = f"the parameter {name} has no value in {', '.join(environments)}"
+        yield Finding("deploy", text, samconfig.remedy(name, environments))
 
 
 def _extras() -> Finding:

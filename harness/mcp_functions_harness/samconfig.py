@@ -8,11 +8,13 @@ parameter_overrides = ["Stage=prod"]    the template's parameters, or one text: 
 
 import re
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import tomlkit
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line, stop
 
 Parameters = dict[str, str]
 
@@ -85,6 +87,57 @@ class Environment:
             items[position] = new_item
         if not positions:
             items.append(new_item)
+
+
+def without_value(root: Path, template: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the template's parameters that CloudFormation would miss, each with the environments that give no value.
+
+    Without samconfig.toml nothing is missing: whoever deploys such a project gives the values elsewhere.
+
+    Args:
+        root: the project's folder.
+        template: the parsed template.
+
+    Raises:
+        Problem: samconfig.toml cannot be read.
+    """
+    path = root / FILE
+    if not path.is_file():
+        return {}
+    given = {name: _given(path, name) for name in environments(path)}
+    missing: dict[str, list[str]] = {}
+    for parameter, declared in (template.get("Parameters") or {}).items():
+        without = [name for name, parameters in given.items() if parameter not in parameters]
+        if "Default" not in declared and without:
+            missing[parameter] = without
+    return missing
+
+
+def environments(path: Path) -> list[str]:
+    """Return the names of the environments.
+
+    Raises:
+        Problem: the file is not TOML.
+    """
+    try:
+        document = tomlkit.parse(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        stop(f"{path} cannot be read: {first_line(error)}", after=error)
+    return [name for name, commands in document.items() if isinstance(commands, dict)]
+
+
+def _given(path: Path, environment: str) -> Parameters:
+    """Return the parameters that an environment sets; {} if it sets none."""
+    try:
+        return Environment(path, environment).parameters
+    except Problem:
+        return {}
+
+
+def remedy(parameter: str, without: Sequence[str]) -> str:
+    """Return how a parameter gets its value in the environments that are without one."""
+    commands = "; ".join(f"mcp-functions set {name} {parameter}=..." for name in without)
+    return f"{commands}; or give it a Default in template.yaml"
 
 
 def _read_pairs(overrides: str | list[str]) -> Parameters:

@@ -186,7 +186,8 @@ VARIES = re.compile(r"\d+ (ms|B)")
 
 
 def test_serve_prints_the_rounds_that_the_page_shows(tmp_path: Path) -> None:
-    code, served, _rest = PAGE.code("python").partition("handler = serve(open_ticket)\n")
+    code = PAGE.code("python").partition("handler = serve(open_ticket)\n")[0]
+    served = "handler = serve(close_bug, open_ticket)\n"
     write_functions(tmp_path / "functions", {"open_ticket/app.py": code + served})
     out = io.StringIO()
     output = TextOutput(out)

@@ -16,6 +16,7 @@ import pytest
 from mcp_functions_harness import Harness
 from mcp_functions_harness.command import run
 from mcp_functions_harness.loopback import Loopback, json_response
+from mcp_functions_harness.terminal import long_rounds
 from tests.harness.conftest import write_functions
 
 if TYPE_CHECKING:
@@ -365,6 +366,41 @@ def test_an_invalid_command_line_is_reported_in_one_line(
 ) -> None:
     ran = call(*words)
     assert message in one_line(Ran(ran.code, ran.out, ran.err.replace("a line of the function\n", "")))
+
+
+@pytest.fixture
+def clock(tmp_path: Path) -> Path:
+    """Write a function whose question says something else in every round, as one with a clock does."""
+    app = """
+from mcp_functions import Elicit, serve, tool
+
+ROUNDS = iter(range(100))
+
+@tool
+def pay(*, elicit: Elicit) -> str:
+    \"\"\"Pay.\"\"\"
+    return str(elicit("sure", f"It is second {next(ROUNDS)}. Pay?", bool))
+
+handler = serve(pay)
+"""
+    return write_functions(tmp_path / "functions", {"pay/app.py": app})
+
+
+def test_a_question_with_a_clock_is_named_with_both_texts_and_the_remedy(
+    clock: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["call", "--functions", str(clock), "pay", "--answer", "sure=yes"]) == 2
+    told = capsys.readouterr().err
+    assert "the question sure changed between two rounds, so its answer does not count: 'It is second 0. Pay?'" in told
+    assert "then 'It is second 1. Pay?'; make its words from the arguments and from recorded values (step" in told
+
+
+def test_a_call_that_takes_too_long_for_lambda_names_the_limit_and_the_remedies(
+    call: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(long_rounds, "LONGEST_ROUND", -1.0)
+    told = call("book", "city=Lisbon", "--answer", "view=sea", "--answer", "sure=no").err
+    assert "a round of book took 0 s: Lambda ends it after the Timeout of template.yaml, 28 s; divide" in told
 
 
 # ---- Over HTTP

@@ -272,6 +272,7 @@ def test_a_typo_in_a_test_shows_the_conversation(new_project: Path) -> None:
         """
 import pytest
 from mcp_functions_harness.testing import Conversation
+from mcp_functions import Elicit, serve, tool
 from functions.book_flight.app import handler
 
 def test_a_key():
@@ -290,6 +291,16 @@ def test_an_answer():
 
 def test_a_decline():
     assert "Booked" in Conversation(handler).call(city="Lisbon").decline().text
+
+ROUNDS = iter("abc")
+
+@tool
+def pay(*, elicit: Elicit) -> str:
+    return str(elicit("sure", f"It is {next(ROUNDS)}. Pay?", bool))
+
+def test_a_clock():
+    talk = Conversation(serve(pay)).call().accept(sure=True)
+    assert talk.text == "True"
 """,
         encoding="utf-8",
     )
@@ -306,6 +317,8 @@ def test_a_decline():
     assert f"{call}2  declines saet, which nobody asked\n{asks}3  goes on without an answer\n" in output
     assert "     refuses the request: -32602 Invalid or expired requestState\n" in output
     assert "2  declines seat\n     ends with a tool error: The user declined to answer: Where would" in output
+    changed = "     asks sure in other words, so the answer does not count; make its words from the arguments and from"
+    assert f'2  answers sure: {{"sure": true}}\n{changed}' in output
     assert "def check_asked" not in output
     assert "__tracebackhide__" not in output
 

@@ -564,6 +564,25 @@ handler = serve(note)
     assert checks.complaints(checks.read(project_dir)) == []
 
 
+def test_a_parameter_without_a_value_is_named_with_the_commands_that_give_it_one(
+    project_dir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replace_text(project_dir / "template.yaml", "\nParameters:\n", "\nParameters:\n  BankUrl: {Type: String}\n")
+    (complaint,) = checks.complaints(checks.read(project_dir))
+    assert complaint.startswith("template.yaml: the parameter BankUrl has no value, so CloudFormation would")
+    assert "mcp-functions set prod BankUrl=..." in complaint
+    assert main(["set", "default", "BankUrl=https://bank.example"]) == 0
+    assert checks.complaints(checks.read(project_dir)) == []
+    assert main(["set", "dev", "BankUrl=https://bank.example"]) == 0
+    capsys.readouterr()
+    assert main(["doctor"]) == 1
+    told = capsys.readouterr().out
+    assert "deploy         the parameter BankUrl has no value in prod\n" in told
+    assert "  mcp-functions set prod BankUrl=...; or give it a Default in template.yaml\n" in told
+    replace_text(project_dir / "template.yaml", "BankUrl: {Type: String}", 'BankUrl: {Type: String, Default: ""}')
+    assert checks.complaints(checks.read(project_dir)) == []
+
+
 def test_checks_ignore_other_resources_of_a_project(project_dir: Path) -> None:
     replace_text(
         project_dir / "template.yaml",

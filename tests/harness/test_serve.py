@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions.protocol.constants import META_FORM
+from mcp_functions.protocol.constants import META_FORM, WORKER_SUFFIX
 from mcp_functions_harness import catalog
 from mcp_functions_harness.command import run
 from mcp_functions_harness.commands import serve as serve_module
@@ -83,3 +83,23 @@ def test_the_line_of_a_round_that_a_form_continues_does_not_say_done(questions: 
     out = io.StringIO()
     TextOutput(out).write_call("book", event, Outcome(payload=payload, request_id="1", milliseconds=1))
     assert out.getvalue() == f"  round 1 · book · {ending} · 1 ms\n"
+
+
+@pytest.mark.parametrize(
+    ("folder", "outcome", "is_named"),
+    [
+        ("sums", Outcome(payload=b"null", request_id="1", milliseconds=35_000), True),
+        ("sums", Outcome(payload=b"null", request_id="1", milliseconds=1_000, error="Sandbox.Timedout"), True),
+        ("sums", Outcome(payload=b"null", request_id="1", milliseconds=25_900), False),
+        (f"sums{WORKER_SUFFIX}", Outcome(payload=b"null", request_id="1", milliseconds=35_000), False),
+        ("mcp", Outcome(payload=b"null", request_id="1", milliseconds=35_000), False),
+    ],
+    ids=["longer than Lambda allows", "ended at its Timeout", "in time", "a worker", "the endpoint, which waits"],
+)
+def test_a_round_near_its_deadline_names_the_limit_and_the_remedies(
+    folder: str, outcome: Outcome, *, is_named: bool
+) -> None:
+    out = io.StringIO()
+    TextOutput(out).write_call(folder, b"{}", outcome)
+    named = [word for word in ("28 s", "steps", "a task", "mcp-functions docs tasks") if word in out.getvalue()]
+    assert len(named) == (4 if is_named else 0)

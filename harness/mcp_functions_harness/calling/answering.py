@@ -9,10 +9,11 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from mcp_functions_harness.calling import questions, values
 from mcp_functions_harness.calling.terminal import InputEnded, QuestionRefused, Terminal
+from mcp_functions_harness.client import messages
 from mcp_functions_harness.problems import stop
 
 
@@ -30,6 +31,7 @@ class Answers:
     options: Mapping[str, str]
     refusals: Mapping[str, str]
     _used_keys: set[str] = field(default_factory=set, init=False)  # questions that an option has answered
+    _asked: dict[str, str] = field(default_factory=dict, init=False)  # the message of each question, by key
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.
@@ -48,7 +50,8 @@ class Answers:
         method = str(request.get("method"))
         params: Mapping[str, Any] = request.get("params", {})
         if key in self._used_keys:
-            stop(f"the server refused the answer to {key}, and asks: {params.get('message', '')}")
+            _refuse_second_time(key, self._asked[key], str(params.get("message", "")))
+        self._asked[key] = str(params.get("message", ""))
         try:
             if key not in self._option_keys():
                 return questions.ask(self.terminal, method, params)
@@ -88,6 +91,16 @@ class Answers:
         if problem:
             stop(f"the answer to {key} does not fit: {problem}")
         return content
+
+
+def _refuse_second_time(key: str, before: str, message: str) -> NoReturn:
+    """End the call, because the server asks again what an option has answered."""
+    if messages.is_same_question(before, message):
+        stop(f"the server refused the answer to {key}, and asks: {message}")
+    changed = (
+        f"the question {key} changed between two rounds, so its answer does not count: {before!r}, then {message!r}"
+    )
+    stop(f"{changed}; {messages.SAME_WORDS}")
 
 
 def _read_fields(key: str, field_name: str, text: str, properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ of a folder    this module starts the functions and makes their catalog, which l
 import contextlib
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
@@ -25,7 +25,9 @@ from mcp_functions_harness.calling.terminal import Terminal, notification_text
 from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED
 from mcp_functions_harness.harness import TEMPLATE_LINES, Harness
+from mcp_functions_harness.lambdas.service import Invocation
 from mcp_functions_harness.problems import stop
+from mcp_functions_harness.terminal import long_rounds
 from mcp_functions_harness.terminal.function_output import redirected_to
 from mcp_functions_harness.terminal.log_lines import shown_text
 from mcp_functions_harness.terminal.safe_text import safe_line
@@ -112,12 +114,25 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         with (
             redirected_to(write_log, sys.stderr),
             TemporaryDirectory() as state_dir,  # no key or table of this call is kept
-            Harness(functions, state_dir=Path(state_dir), runtime=runtime, on_log=write_log) as harness,
+            Harness(
+                functions,
+                state_dir=Path(state_dir),
+                runtime=runtime,
+                on_log=write_log,
+                on_invocation=partial(_warn, write_log),
+            ) as harness,
         ):
             function_catalog = catalog.describe(harness.functions.values(), harness.directory)
             yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
     finally:
         logger.setLevel(level_before)
+
+
+def _warn(write_log: Callable[[str, str], None], invocation: Invocation) -> None:
+    """Say that a round took longer than Lambda allows."""
+    warning = long_rounds.warning(invocation.folder, invocation)
+    if warning:
+        write_log(invocation.folder, warning)
 
 
 def _write_log(out: TextIO, folder: str, line: str, _style: str = "") -> None:

@@ -26,6 +26,15 @@ NAME_PARAMETERS = {  # method -> the parameter that the `Mcp-Name` header repeat
 }
 
 
+SAME_WORDS = "make its words from the arguments and from recorded values (step, step.now()), not from a clock"
+REASON = " (Please answer again: "  # begins what the toolkit adds to a question whose answer does not fit
+
+
+def is_same_question(before: str, now: str) -> bool:
+    """Whether a message is that of an earlier question, perhaps with the reason why its answer does not fit."""
+    return now.startswith(before.partition(REASON)[0])
+
+
 def message(
     method: str,
     params: Mapping[str, Any],

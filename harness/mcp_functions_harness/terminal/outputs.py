@@ -27,6 +27,7 @@ from mcp_functions_harness.lambdas.functions import FRONT_DOOR
 from mcp_functions_harness.lambdas.service import Outcome, http_request_id
 from mcp_functions_harness.loopback import json_object
 from mcp_functions_harness.problems import not_installed
+from mcp_functions_harness.terminal import long_rounds
 from mcp_functions_harness.terminal.function_output import FAILED, handling_records, redirected_to
 from mcp_functions_harness.terminal.log_lines import shown_text
 from mcp_functions_harness.terminal.round_lines import RoundLines
@@ -79,6 +80,9 @@ class TextOutput:
             self._requests_with_line.append(request_id)
         line = self._round_lines.line(folder, json_object(event), outcome)
         self.write(f"  {line.text}", FAILED if line.is_failure else "")
+        warning = long_rounds.warning(folder, outcome)
+        if warning:
+            self.write(f"  {warning}", FAILED)
 
     def show_progress(self, folder: str, done: float, total: float | None) -> None:
         """Move the bar of a function, or add it."""

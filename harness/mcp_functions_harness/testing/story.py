@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions_harness.client import messages
 from mcp_functions_harness.testing.transcript import Transcript, questions_in
 
 MAX_LINE = 300  # characters of one line
@@ -80,7 +81,10 @@ def _received(
     for key, question in questions.items():
         params = question.get("params", {})
         text = params.get("message") or _json(params)
-        if key in answers and key in open_questions:  # the text says why
+        before = open_questions.get(key, {}).get("params", {}).get("message", "")
+        if key in answers and key in open_questions and not messages.is_same_question(before, text):
+            yield f"asks {key} in other words, so the answer does not count; {messages.SAME_WORDS}: {text}"
+        elif key in answers and key in open_questions:  # the text says why
             yield f"refuses {key}: {text}"
         else:
             yield f"asks {key}: {text}{_form(params)}"
