@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from enum import Enum
@@ -25,7 +26,7 @@ from mcp_functions.protocol.errors import DeveloperError
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
 
     from mcp_functions.handlers.base import Handler
 
@@ -354,9 +355,28 @@ class Counter:
         yield most
 
 
+def listed(function: Callable[..., Iterator[int]]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(most: int) -> list[int]:
+        return list(function(most))
+
+    wrapper.__annotations__["return"] = Iterator[int]  # as where the module of the generator imports it
+    return wrapper
+
+
+class Partial:
+    def greet(self, mark: str, name: str) -> str:
+        return f"Hey {name}{mark}"
+
+    __call__ = functools.partialmethod(greet, "!")
+
+
 @pytest.mark.parametrize(
     ("given", "reason"),
     [
+        (listed(count), "a call returns no iterator. Annotate the list that it returns; functools.wraps copies"),
+        (Partial(), "Partial has a __call__ made by functools.partialmethod"),
+        (functools.partial(Partial(), "ann"), "Partial has a __call__ made by functools.partialmethod"),
         (count, "count is a generator"),
         (count_later, "count_later is a generator"),
         (functools.partial(count, 1), "count is a generator"),

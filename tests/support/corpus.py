@@ -5,12 +5,12 @@ kind; dataclasses, TypedDicts, NamedTuples, enums, unions, generics and types th
 
 The corpus has no type of which pydantic itself cannot read what it writes, by the number of its issue:
 
-    10629    an Enum whose values are tuples
     12448    a dict whose keys are a Flag
 
-The toolkit changes two things of pydantic, so that these types are in the corpus (`pydantic_types._mended`):
+The toolkit changes three things of pydantic, so that these types are in the corpus (`pydantic_types._mended`):
 
     8708, 9968      a member of an Enum in a Literal cannot be read from JSON
+    10629           an Enum whose values are tuples cannot be read from JSON
     10402, 10964    the serializer warns of what a PlainValidator is written as
 """
 
@@ -118,6 +118,11 @@ class Size(IntEnum):
 class Mixed(Enum):
     ONE = 1
     TWO = "two"
+
+
+class Planet(Enum):
+    EARTH = (1, 6.4)
+    MARS = (2, 3.4)
 
 
 class Rights(Flag):
@@ -560,6 +565,9 @@ CASES: dict[str, Case] = {
     "Rights": Case(
         Rights, st.sampled_from([Rights.READ, Rights.WRITE, Rights.READ | Rights.WRITE]), follows_schema=False
     ),
+    "Planet": Case(Planet, st.sampled_from(Planet)),
+    "list[Planet] | None": Case(list[Planet] | None, st.none() | st.lists(st.sampled_from(Planet), max_size=2)),
+    "Literal of a tuple": Case(Literal[Planet.MARS], st.just(Planet.MARS)),
     "Literal": Case(Literal["a", 1] | None, st.sampled_from(["a", 1, None])),
     "Literal of a member": Case(Literal[Kind.CAT], st.just(Kind.CAT)),
     "Literal of two enums": Case(Literal[Kind.CAT, Size.LARGE, "x"], st.sampled_from([Kind.CAT, Size.LARGE, "x"])),

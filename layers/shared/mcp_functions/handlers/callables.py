@@ -11,7 +11,7 @@ A class, and a function written in C, are refused.
 from __future__ import annotations
 
 import inspect
-from functools import partial, update_wrapper
+from functools import partial, partialmethod, update_wrapper
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.schemas.parameters import MISSING, PARAMETER_RULE
@@ -32,6 +32,9 @@ def to_function(given: Callable[..., object]) -> FunctionType:
         TypeError: it is a class, or not callable, or not written in Python, or a call of it can never return a result.
     """
     written, owner = _find_def(given)
+    if isinstance(written, partialmethod):
+        message = f"{type(owner).__name__} has a __call__ made by functools.partialmethod: write it with def"
+        raise TypeError(message)
     if written is None:
         message = "a handler is a function written with def, a method of an object, or a callable object"
         raise TypeError(message)
@@ -47,7 +50,7 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def _find_def(given: Any) -> tuple[FunctionType | None, object]:  # noqa: ANN401 - a callable of any class
+def _find_def(given: Any) -> tuple[FunctionType | partialmethod[object] | None, object]:  # noqa: ANN401 - any callable
     """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
     owner = None
     while not inspect.isfunction(given):
@@ -57,6 +60,8 @@ def _find_def(given: Any) -> tuple[FunctionType | None, object]:  # noqa: ANN401
             given = given.__func__
         elif _is_wrapper(given):
             given = given.__wrapped__
+        elif isinstance(given, partialmethod):
+            return given, owner
         elif owner is None and not inspect.isclass(given):
             owner = given
             given = inspect.getattr_static(type(given), "__call__", None)

@@ -15,6 +15,7 @@ object of a plain `def`, and leaves other functions to `callables`, which import
 from __future__ import annotations
 
 import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
@@ -32,6 +33,7 @@ CO_VARARGS = 0x04
 CO_VARKEYWORDS = 0x08
 CO_GENERATOR = 0x20
 CO_ASYNC_GENERATOR = 0x200
+ITERATORS = (Iterator, Generator, AsyncIterator, AsyncGenerator)
 
 
 class Signature(NamedTuple):
@@ -86,7 +88,13 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
 
         injection = read_injection(client_parameters, after_star, annotations, camel_case=camel_case)
-    return Signature(client_parameters, annotations.get("return"), injection)
+    returns = annotations.get("return")
+    rule = (
+        f"-> {returns}: a call returns no iterator. Annotate the list that it returns; functools.wraps copies the "
+        "annotation of the function inside"
+    )
+    require((get_origin(returns) or returns) not in ITERATORS, rule)
+    return Signature(client_parameters, returns, injection)
 
 
 def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:

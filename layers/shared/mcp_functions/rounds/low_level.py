@@ -24,7 +24,7 @@ from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.rounds.capabilities import Capability
-from mcp_functions.rounds.step_values import warn_of_loss
+from mcp_functions.rounds.step_values import ADVICE, warn_of_loss
 from mcp_functions.schemas import forms
 from mcp_functions.schemas.forms import InvalidAnswer
 from mcp_functions.schemas.type_reader import read_type
@@ -172,5 +172,6 @@ def _write_state(state: BaseModel, round_: Round) -> str:
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
         raise DeveloperError(rule, model=model) from None  # the cause would quote the state
     if not is_whole:
-        warn_of_loss(f"request_state: the next round does not get an equal {model} from the record", round_)
+        problem = f"request_state: the next round does not get an equal {model} from the record"
+        warn_of_loss(problem, ADVICE, round_)
     return text

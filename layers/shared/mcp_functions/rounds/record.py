@@ -29,11 +29,17 @@ EMPTY: Mapping[str, Any] = {}
 
 
 class RecordedStep(NamedTuple):
-    """A step that ran. In the JSON it is a list of these values."""
+    """A step that ran. In the JSON it is a list of these values, without the last one if it is True."""
 
     arguments_digest: str  # the result counts only for a call with the same arguments
     result: Any  # as JSON
     milliseconds: int  # how long the step ran
+    fits: bool = True  # whether the result could be read as the function's return annotation says
+
+    def to_json(self) -> list[Any]:
+        """Return the step as JSON."""
+        *values, fits = self
+        return values if fits else [*values, fits]
 
 
 class Record:
@@ -63,7 +69,7 @@ class Record:
         """Return the record for the next round, as JSON. `sheds` counts this round, too."""
         document = {
             "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
-            "steps": {key: list(step) for key, step in self.steps.items()} or None,
+            "steps": {key: step.to_json() for key, step in self.steps.items()} or None,
             "sheds": sheds or None,
             "began": self.began,
             "lost_answers": self.lost_answers or None,

@@ -17,7 +17,7 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import is_json, type_name
 from mcp_functions.rounds.record import RecordedStep
 from mcp_functions.rounds.round import RunningStep, step_of_context
-from mcp_functions.rounds.step_values import digest_arguments, read_return_type, to_record, warn_of_loss
+from mcp_functions.rounds.step_values import ADVICE, digest_arguments, read_return_type, to_record, warn_of_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,19 +152,20 @@ class StepCall:
 
     def _record(self, result: object, began: float) -> None:
         """Record the result; a task saves it. `began` is when the function was called, in unix seconds."""
-        value = self._to_json(result)
+        value, fits = self._to_json(result)
         seconds = max(0.0, self._round.request.now() - began)  # a wall clock may be set back
-        step = RecordedStep(self._arguments_digest, value, milliseconds=int(seconds * 1000))
+        step = RecordedStep(self._arguments_digest, value, int(seconds * 1000), fits)
         round_ = self._round
         with round_.lock:
             round_.record.steps[self._key] = step
         if round_.lease and not round_.lease.save_step(round_):
             round_.interrupt()  # another worker has the task: this one must not run a step after one that was not saved
 
-    def _to_json(self, result: object) -> object:
-        """Return the result as JSON. Check that it is small enough, and that later rounds can read it."""
+    def _to_json(self, result: object) -> tuple[object, bool]:
+        """Return the result as JSON, which must be small, and tell whether later rounds can read it as its type."""
         try:
-            text = dumps(self._write(result))
+            written, fits = self._write(result)
+            text = dumps(written)
             value = json.loads(text)  # later rounds read this text, so this round must read the same value
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry what {function} returned")
@@ -172,40 +173,52 @@ class StepCall:
         if size > MAX_BYTES:
             rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
             self._fail(rule, size=size, most=MAX_BYTES)
-        if not is_json(result) and self._returns is None:
-            rule = (
-                "step {key!r}: later rounds could not tell that {function} returned a {type}: "
-                "give it a return annotation (a def, not a lambda) whose name is imported at run time"
-            )
-            self._fail(rule, type=type(result).__name__)
-        return value
+        return value, fits
 
-    def _write(self, result: object) -> object:
-        """Write the result by its annotated type. A result that does not fit is recorded, and reading it tells why."""
+    def _write(self, result: object) -> tuple[object, bool]:
+        """Write the result by its annotated type, and tell whether it fits; one that does not is written as it is."""
         if self._returns is None:
-            return to_record(result)
+            written = to_record(result)
+            if not is_json(result):
+                advice = "give it a return annotation (a def, not a lambda) whose name is imported at run time"
+                self._warn("could not tell that {function} returned a {type}", advice, result)
+            return written, True
         try:
             written, is_whole = self._returns.record(result)
-        except ValueError:
-            written, is_whole = to_record(result), is_json(result)
+            self._returns.read_record(written)
+        except ValueError as error:
+            written = to_record(result)
+            self._warn(
+                "could not read the {type} that {function} returned as its annotation says", f"it {error}", result
+            )
+            return written, False
         if not is_whole:
-            problem = f"step {self._key!r}: later rounds do not get an equal {type_name(result)} from the record"
-            warn_of_loss(problem, self._round)
-        return written
+            self._warn("do not get an equal {type} from the record", ADVICE, result)
+        return written, True
+
+    def _warn(self, problem: str, advice: str, result: object) -> None:
+        named = problem.format(function=self._name, type=type_name(result))
+        warn_of_loss(f"step {self._key!r}: later rounds {named}", advice, self._round)
 
     def _recorded_result(self) -> object:
         """Return a copy of the recorded result, as the type in the function's return annotation."""
-        value = copy_json(self._round.record.steps[self._key].result)
+        recorded = self._round.record.steps[self._key]
+        value = copy_json(recorded.result)
         try:
             return self._returns.read_record(value) if self._returns else value
         except ValueError as error:
+            if not recorded.fits:
+                return value  # the round that ran the step returned it so, and has warned
             rule = (
                 "the recorded result of step {key!r} does not fit what {function} says it returns: "
                 "it {problem} (new fields need defaults, for conversations that are under way)"
             )
             self._fail(rule, problem=error)
 
+    @property
+    def _name(self) -> str:
+        return str(getattr(self._function, "__name__", type(self._function).__name__))
+
     def _fail(self, rule: str, **values: object) -> NoReturn:
         """End the round with a DeveloperError (`Round.fail`). The rule may name the `{key}` and the `{function}`."""
-        name = str(getattr(self._function, "__name__", type(self._function).__name__))
-        self._round.fail(rule, key=self._key, function=name, **values)
+        self._round.fail(rule, key=self._key, function=self._name, **values)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.json_types import JsonType
 
 DIGEST_BYTES = 16  # enough that two lists of arguments are never equal by chance; every state carries the digests
+ADVICE = "annotate the type itself, without secrets or excluded fields"  # for a value that is more than its record
 
 
 def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -66,16 +67,18 @@ def to_record(value: object) -> object:
         return to_jsonable_python(value, by_alias=True)
 
 
-def warn_of_loss(problem: str, round_: Round) -> None:
-    """Tell the author that a value is more than its record. On Lambda the log gets a warning.
+def warn_of_loss(problem: str, advice: str, round_: Round) -> None:
+    """Tell the author that later rounds do not get what this round got; on Lambda the log gets it as a warning.
 
     An error there would make the client repeat its request, and what the step did has happened already.
 
-    Raises:
-        DeveloperError: this process is a test, or serves an author's own machine.
+    Args:
+        problem: what is wrong; it quotes no value.
+        advice: what the author can change; a reason in it may quote a value.
+        round_: the round, which ends with a DeveloperError in a test or on an author's own machine.
     """
     if not is_on_lambda():
-        round_.fail("{problem}: annotate the type itself, without secrets or excluded fields", problem=problem)
+        round_.fail("{problem}: {advice}", problem=problem, advice=advice)
     import logging  # noqa: PLC0415 - few functions lose a part of a value
 
     logging.getLogger("mcp_functions").warning(problem)

@@ -161,12 +161,16 @@ def _check_type(schema: Schema, value: object) -> None:
     if names and not any(type(value) in TYPES[name][0] for name in names):
         raise ValueError(" or ".join(TYPES[name][1] for name in names))
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
-    # In Python, True equals 1.
-    if choices is not None and (isinstance(value, bool), value) not in [
-        (isinstance(one, bool), one) for one in choices
-    ]:
+    if choices is not None and not any(_is_same(value, choice) for choice in choices):
         message = "must be one of " + ", ".join(map(dumps, choices))
         raise ValueError(message)
+
+
+def _is_same(value: object, choice: object) -> bool:
+    """Compare a value with a choice as JSON does: in Python, True equals 1."""
+    if isinstance(value, list) and isinstance(choice, list):
+        return len(value) == len(choice) and all(map(_is_same, value, choice))
+    return value == choice and isinstance(value, bool) == isinstance(choice, bool)
 
 
 def _check_items(schema: Schema, definitions: Mapping[str, Schema], value: list[Any]) -> None:

@@ -33,6 +33,7 @@ from pydantic_core import (
     ValidationError,
     core_schema,
     to_json,
+    to_jsonable_python,
 )
 
 from mcp_functions.protocol.errors import shortened
@@ -267,9 +268,11 @@ def _loss_of(part: Any) -> str | None:  # noqa: ANN401 - a part of a schema of p
 
 
 def _enum_members(part: dict[str, Any]) -> list[Enum]:
-    """Return the members of an Enum among the choices of a Literal."""
-    choices = part.get("expected", ()) if part.get("type") == "literal" else ()
-    return [choice for choice in choices if isinstance(choice, Enum)]
+    """Return the members of an Enum which pydantic does not read by their values."""
+    if part.get("type") == "literal":
+        return [choice for choice in part["expected"] if isinstance(choice, Enum)]
+    members = part["members"] if part.get("type") == "enum" else []
+    return members if any(isinstance(member.value, tuple) for member in members) else []
 
 
 def _is_of_plain_validator(part: dict[str, Any]) -> bool:
@@ -285,8 +288,8 @@ def _is_changed(part: dict[str, Any]) -> bool:
 def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
     """Copy a part of a type's description with three changes.
 
-    - A Literal also takes the value of each choice that is a member of an Enum, because JSON cannot hold the member
-      (pydantic's issues 8708 and 9968).
+    - A Literal also takes the value of each choice that is a member of an Enum, and an Enum of tuples takes arrays,
+      because JSON can hold neither the member nor the tuple (pydantic's issues 8708, 9968 and 10629).
     - The items of an `Iterable` are checked when it is read, and not when the author's function asks for them.
     - What the type inside a PlainValidator wrote is not written by this type again, because pydantic warns of that
       (10402 and 10964).
@@ -307,13 +310,13 @@ def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_
     members = _enum_members(part)
     if not members:
         return copy
-    copy["expected"] = [*part["expected"], *(member.value for member in members)]
-    return core_schema.no_info_after_validator_function(partial(_member_of, members), copy)
+    by_value = [(to_jsonable_python(member.value), member) for member in members]
+    return core_schema.no_info_before_validator_function(partial(_member_of, by_value), copy)
 
 
-def _member_of(members: list[Enum], choice: object) -> object:
+def _member_of(by_value: list[tuple[Any, Enum]], choice: object) -> object:
     """Return the member that has a value; a choice that is no such value stays as it is."""
-    found = (member for member in members if (type(member.value), member.value) == (type(choice), choice))
+    found = (member for value, member in by_value if (type(value), value) == (type(choice), choice))
     return next(found, choice)
 
 
