@@ -40,8 +40,15 @@ class Heard(NamedTuple):
         if self.listed:
             lists = ("tools", "prompts", "resources", "resourceTemplates")
             listed = [entry["name"] for kind in lists for entry in self.listed["result"][kind]]
-            offered = [handler.name for each in harness.functions.values() for handler in each.handlers]
-            assert sorted(listed) == sorted(offered)
+            assert sorted(listed) == offered_by(harness)
+
+
+def offered_by(harness: Harness) -> list[str]:
+    """Return the sorted names in the lists of the samples: their handlers, and each skill, which is a resource too."""
+    handlers = [handler.name for each in harness.functions.values() for handler in each.handlers]
+    return sorted(
+        [*handlers, *(path.parent.name for path in (Path(__file__).parents[2] / "skills").glob("*/SKILL.md"))]
+    )
 
 
 class Speaker(NamedTuple):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mcp import Client, MCPError
 
+from tests.clients.earlier import offered_by
 from tests.clients.people import CANCEL, DECLINE, Person, accept, talk, text
 from tests.support.modes import MODES
 
@@ -57,8 +58,7 @@ def test_every_sample_function_is_listed_under_its_name(harness: Harness) -> Non
         resources = [resource.name for resource in (await client.list_resources()).resources]
         return tools + prompts + templates + resources
 
-    offered = [handler.name for function in harness.functions.values() for handler in function.handlers]
-    assert sorted(Person().use(harness.url, lists)) == sorted(offered)
+    assert sorted(Person().use(harness.url, lists)) == offered_by(harness)
 
 
 def test_every_sample_function_has_a_conversation_in_this_file(harness: Harness) -> None:

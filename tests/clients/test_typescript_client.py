@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.clients.earlier import offered_by
 from tests.clients.talks import PLACES, TALKS, end
 from tests.conformance import node
 
@@ -50,7 +51,7 @@ def test_the_typescript_client_negotiates_the_revision_and_lists_every_sample(re
     assert records.listed["era"] == "modern"
     lists = ("tools", "prompts", "resources", "resourceTemplates")
     listed = [entry["name"] for kind in lists for entry in records.listed["result"][kind]]
-    assert sorted(listed) == sorted(handler.name for each in harness.functions.values() for handler in each.handlers)
+    assert sorted(listed) == offered_by(harness)
 
 
 def test_the_typescript_client_calls_every_sample(harness: Harness) -> None:

@@ -135,7 +135,7 @@ def test_only_resources_of_the_template_are_deployed(translated: Path) -> None:
 def test_the_build_of_a_function_is_its_folder(source: Path, built: Path) -> None:
     logical_id = "".join(word.capitalize() for word in source.name.split("_"))
     assert sources(built / logical_id) == sources(source)
-    assert sources(source).keys() <= {"app.py", "catalog.json", "chart.html"}
+    assert sources(source).keys() <= {"app.py", "catalog.json", "chart.html", "skills.json"}
 
 
 def test_the_shared_layer_is_the_package(built: Path) -> None:
