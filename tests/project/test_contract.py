@@ -218,3 +218,17 @@ def test_no_function_works_longer_than_the_gateway_waits(template: Translated) -
     routed = [functions[logical_id(folder)]["Timeout"] for folder in EVERYTHING if folder not in WORKERS]
     assert max(routed) == CONTRACT["ofKind"]["endpoint"]["Timeout"] < CONTRACT["api"]["timeoutSeconds"]
     assert CONTRACT["api"]["timeoutSeconds"] == GATEWAY_SECONDS
+
+
+# ---- The page for people
+
+
+def test_the_page_names_each_policy_layer_and_required_variable_and_the_row_of_each_kind() -> None:
+    page = FILE.with_name("infrastructure-code.md").read_text(encoding="utf-8")
+    required = [name for name, row in CONTRACT["variables"].items() if "required" in row]
+    missing = [one for one in [*CONTRACT["policies"], *CONTRACT["layers"], *required] if f"`{one}`" not in page]
+    assert missing == []
+    for kind in CONTRACT["ofKind"].values():
+        policies = ", ".join(f"`{one}`" for one in kind["policies"]) or "none"
+        tag = f"`{kind['tags']['mcp-function']}`" if "mcp-function" in kind["tags"] else "none"
+        assert f"| `{kind['FunctionName']}` | {kind['Timeout']} s | {tag} | {policies} |" in page
