@@ -32,8 +32,9 @@ serve: .venv/.demo ## every function behind http://127.0.0.1:8000/mcp; PORT=8001
 	@.venv/bin/python -m mcp_functions_harness serve$(if $(PORT), --port $(PORT))$(if $(RUNTIME), --runtime)
 
 # What `make test` leaves to `make test-all`: the suites that take minutes, and those that need more than .venv.
+# harness/test_adoption.py loads thirty servers in processes that import `mcp` and `fastmcp`: half a minute of CPU.
 LONG = $(addprefix tests/,adopt/test_restarts.py benchmarks browser clients conformance docs/test_recipes.py docs/test_recipes_operations.py \
-	harness/test_serve_command.py \
+	harness/test_adoption.py harness/test_serve_command.py \
 	policies project/test_build.py \
 	project/test_distribution.py project/test_own_project.py project/test_pythons.py project/test_typing.py deployed sam_local simulation soak)
 LATER = $(addprefix tests/,deployed sam_local) # each in one process: it starts what all of its tests share

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,7 @@ def test_no_sample_repeats_a_write(tmp_path: Path, capsys: pytest.CaptureFixture
     }
     with Harness(ROOT / "functions", state_dir=tmp_path) as harness:
         for name, arguments in calls.items():
-            client = TaskClient(harness.url, sleep=lambda _seconds: None)
+            # a short pause: without one it would ask all the time whether the task has ended
+            client = TaskClient(harness.url, sleep=lambda _seconds: time.sleep(0.1))
             assert client.run(name, arguments, lambda _key, request: schema_values.answer(request))
     assert inspect.cleandoc(capsys.readouterr().err).count(" repeats what round ") == 0

@@ -382,7 +382,7 @@ extend: Any = validators.extend
 Validator: Any = extend(Draft202012Validator, {"pattern": check_pattern})
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.data())
 def test_a_call_accepts_the_arguments_that_the_schema_allows_and_pydantic_reads(data: st.DataObject) -> None:
     parameters = data.draw(signatures())

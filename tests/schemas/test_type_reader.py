@@ -272,14 +272,14 @@ def needs_pydantic(annotation: Any) -> bool:  # noqa: ANN401 - an annotation
 @example((list[int] | list[float], [1, 2.5]))
 @example((dict[str, int], {"a": True}))
 @example((bool | int, 1))
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(annotations_with_values(LITERALS))
 def test_the_native_reader_agrees_with_pydantic(pair: tuple[Any, Any]) -> None:
     annotation, value = pair
     assert read_natively(annotation, value) == read_with_pydantic(annotation, value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(annotations_with_values(LITERALS_WITH_BOOLEANS))
 def test_the_schema_allows_every_value_that_the_native_reader_accepts(pair: tuple[Any, Any]) -> None:
     annotation, value = pair
@@ -289,7 +289,7 @@ def test_the_schema_allows_every_value_that_the_native_reader_accepts(pair: tupl
     assert read_natively(annotation, value) is None or Draft202012Validator(schema).is_valid(value)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(annotations_with_values(LITERALS_WITH_BOOLEANS))
 def test_the_native_reader_accepts_every_value_that_the_schema_allows(pair: tuple[Any, Any]) -> None:
     annotation, value = pair
@@ -299,7 +299,7 @@ def test_the_native_reader_accepts_every_value_that_the_schema_allows(pair: tupl
     assert not Draft202012Validator(schema).is_valid(value) or read_natively(annotation, value) is not None
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(annotations_with_values(LITERALS_WITH_BOOLEANS))
 def test_the_schema_allows_the_values_that_the_schema_of_pydantic_allows(pair: tuple[Any, Any]) -> None:
     annotation, value = pair

@@ -1,7 +1,7 @@
 """Tries a server before it is adopted: in a folder of its own, and with the packages of its requirements.txt alone.
 
     task/        the files that `--into` would copy
-    packages/    links to the installed files of the packages in requirements.txt, of what these need, and of the layer
+    packages/    links to the installed packages of requirements.txt, to what these need, and to those of the layer
 
 So a package that this machine has by chance does not help. No index is asked: whether one has these versions, the
 build finds out.
@@ -67,8 +67,16 @@ def _write(sources: Sources, lines: list[str], folder: Path) -> None:
         shutil.copyfile(file, folder / "task" / name)
     packages = folder / "packages"
     packages.mkdir()
+    whole: set[str] = set()  # packages that are linked as one folder, with what Python has compiled of them
     for name, path in requirements.files_of(lines):
-        if path.is_file() and not (packages / name).exists():
+        top, _, inside = name.partition("/")
+        if top in whole:
+            continue
+        folder_of_package = path.parents[inside.count("/")] if inside else path
+        if inside and not (packages / top).exists() and (folder_of_package / "__init__.py").is_file():
+            (packages / top).symlink_to(folder_of_package)
+            whole.add(top)
+        elif path.is_file() and not (packages / name).exists():
             (packages / name).parent.mkdir(parents=True, exist_ok=True)
             (packages / name).symlink_to(path)
     if not (packages / mcp_functions.__name__).exists():
