@@ -146,8 +146,6 @@ class PydanticType(JsonType):
         for _level, part in walk(schema):
             if isinstance(part, dict) and "default" in part and part.keys() & TYPE_KEYWORDS:
                 _drop_refused_default(part, definitions)
-            if isinstance(part, dict) and isinstance(part.get("propertyNames"), dict):
-                _drop_names_of_no_string(part, definitions)
         if "$ref" in schema:  # a class that refers to itself; many clients look for `type` at the root
             schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
         return schema
@@ -188,14 +186,6 @@ def _drop_refused_default(schema: dict[str, Any], definitions: dict[str, Any]) -
     del schema["default"]
 
 
-def _drop_names_of_no_string(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Remove the `propertyNames` of `dict[Size, str]`, where Size is an IntEnum: no name in JSON is an integer."""
-    names = schema["propertyNames"]
-    names = definitions[names["$ref"].rpartition("/")[2]] if "$ref" in names else names
-    if names.get("type", "string") != "string":
-        del schema["propertyNames"]
-
-
 class Described(GenerateJsonSchema):
     """The JSON Schema of a type, as its values are."""
 
@@ -211,6 +201,14 @@ class Described(GenerateJsonSchema):
         if format_ == "date-time" and (schema["type"] != "datetime" or schema.get("tz_constraint") == "aware"):
             return described
         return {keyword: part for keyword, part in described.items() if keyword != "format"}
+
+    def dict_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+        """Say nothing of the names of `dict[Size, str]`, where Size is an IntEnum: no name in JSON is an integer."""
+        described = super().dict_schema(schema)
+        names = self.resolve_ref_schema(described.get("propertyNames", {}))
+        if names.get("type", "string") != "string":
+            del described["propertyNames"]
+        return described
 
     def enum_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
         """Describe a Flag without its members, because their sums are values, too."""
@@ -244,11 +242,10 @@ class WithoutTitles(Described):
 
 def _reader_and_writer(adapter: TypeAdapter[Any]) -> tuple[Any, Any]:
     """Return the validator and the serializer of a type, after what `_mended` changes."""
-    parts = [part for _level, part in walk(adapter.core_schema) if isinstance(part, dict)]
-    if not any(map(_is_changed, parts)):
+    mended = _mended(adapter.core_schema)
+    if mended == adapter.core_schema:
         return adapter.validator, adapter.serializer
     # Without the option, pydantic would use the validator of each model class, which is not changed.
-    mended = _mended(adapter.core_schema)
     return SchemaValidator(mended, _use_prebuilt=False), SchemaSerializer(mended, _use_prebuilt=False)
 
 
@@ -278,11 +275,7 @@ def _enum_members(part: dict[str, Any]) -> list[Enum]:
 def _is_of_plain_validator(part: dict[str, Any]) -> bool:
     """Recognize the serializer of a PlainValidator."""
     function = part.get("function") if part.get("type") == "function-wrap" else None
-    return getattr(function, "__module__", "") == "pydantic.functional_validators" and "return_schema" in part
-
-
-def _is_changed(part: dict[str, Any]) -> bool:
-    return part.get("type") == "generator" or _is_of_plain_validator(part) or bool(_enum_members(part))
+    return getattr(function, "__module__", "") == "pydantic.functional_validators"
 
 
 def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_core
@@ -304,7 +297,7 @@ def _mended(part: Any) -> Any:  # noqa: ANN401 - a part of a schema of pydantic_
     if part.get("type") == "generator":
         return {**copy, "type": "list"}
     if _is_of_plain_validator(part):
-        del copy["return_schema"]
+        copy.pop("return_schema", None)
     if part.get("type") == "tagged-union":
         copy["choices"] |= {tag.value: choice for tag, choice in copy["choices"].items() if isinstance(tag, Enum)}
     members = _enum_members(part)
