@@ -46,9 +46,8 @@ class Heard(NamedTuple):
 def offered_by(harness: Harness) -> list[str]:
     """Return the sorted names in the lists of the samples: their handlers, and each skill, which is a resource too."""
     handlers = [handler.name for each in harness.functions.values() for handler in each.handlers]
-    return sorted(
-        [*handlers, *(path.parent.name for path in (Path(__file__).parents[2] / "skills").glob("*/SKILL.md"))]
-    )
+    skills = (Path(__file__).parents[2] / "skills").glob("*/SKILL.md")
+    return sorted([*handlers, *(path.parent.name for path in skills)])
 
 
 class Speaker(NamedTuple):
