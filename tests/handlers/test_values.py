@@ -244,6 +244,22 @@ def test_a_default_that_would_be_refused_is_not_published(default: object) -> No
     assert talk_to(tool(search)).call().text == repr(default)
 
 
+class Column(BaseModel):
+    type: str
+    default: int
+    inner: Column | None = None
+
+
+def test_fields_may_be_called_as_the_keywords_of_a_schema() -> None:
+    @tool
+    def add(column: Column) -> str:
+        return repr(column)
+
+    properties = add.describe()["inputSchema"]["$defs"]["Column"]["properties"]
+    assert list(properties) == ["type", "default", "inner"]
+    assert properties["inner"]["default"] is None
+
+
 def test_a_default_inside_a_model_that_would_be_refused_is_not_published() -> None:
     def search(query: Query) -> None: ...
 

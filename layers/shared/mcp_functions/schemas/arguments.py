@@ -156,22 +156,12 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
     headers = [item.name for item in get_args(parameter.annotation) if isinstance(item, Header)]
     keywords = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
-    if default is not MISSING:
-        keywords |= published_default(default, type_)
-        if _is_read_as_float(default, type_):  # `amount: float = 5`
-            parameter = parameter._replace(make_default=partial(float, default))
+    published = {} if default is MISSING else published_default(default, type_)
+    # A client that sends the default of `amount: float = 5` makes it a float, too.
+    if published and type(default) is int and type(type_.read(default)) is float:
+        parameter = parameter._replace(make_default=partial(float, default))
     name = to_camel_case(parameter.name) if camel_case else parameter.name
-    return Argument(parameter, parameter.alias or name, type_.with_keywords(keywords))
-
-
-def _is_read_as_float(default: object, type_: JsonType) -> bool:
-    """Tell whether the default is an int that the function would get as a float, if a client sent it."""
-    if type(default) is not int:
-        return False
-    try:
-        return type(type_.read(default)) is float
-    except ValueError:
-        return False
+    return Argument(parameter, parameter.alias or name, type_.with_keywords({**keywords, **published}))
 
 
 def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:

@@ -54,11 +54,8 @@ class Form:
         Raises:
             DeveloperError: the restricted schema cannot express a member.
         """
-        if self._schema is None:
-            self._schema = self._write_schema()
-        return self._schema
-
-    def _write_schema(self) -> dict[str, Any]:
+        if self._schema is not None:
+            return self._schema
         schema = self._members.form_schema
         definitions = schema.get("$defs", {})
         requested: dict[str, Any] = {"type": "object", "properties": {}}
@@ -67,6 +64,7 @@ class Form:
             requested["properties"][self.wire_names[name]] = property_
         if schema.get("required"):
             requested["required"] = [self.wire_names[name] for name in schema["required"]]
+        self._schema = requested
         return requested
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type

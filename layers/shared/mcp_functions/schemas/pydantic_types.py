@@ -15,6 +15,7 @@ A handler without these types does not import this module, so it does not import
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from contextlib import suppress
 from enum import Enum, Flag
 from functools import cached_property, partial
@@ -37,7 +38,7 @@ from pydantic_core import (
 )
 
 from mcp_functions.protocol.errors import shortened
-from mcp_functions.protocol.json_reader import check_size, walk
+from mcp_functions.protocol.json_reader import check_size
 from mcp_functions.protocol.plain_values import is_equal
 from mcp_functions.protocol.plain_values import to_json as to_plain
 from mcp_functions.schemas.checking import check
@@ -142,12 +143,8 @@ class PydanticType(JsonType):
     ) -> dict[str, Any]:
         make = partial(self._adapter.json_schema, mode=mode, schema_generator=generator or Described)
         schema: dict[str, Any] = self._explained(make)
-        definitions = schema.get("$defs", {})
-        for _level, part in walk(schema):
-            if isinstance(part, dict) and "default" in part and part.keys() & TYPE_KEYWORDS:
-                _drop_refused_default(part, definitions)
         if "$ref" in schema:  # a class that refers to itself; many clients look for `type` at the root
-            schema = {**definitions[schema.pop("$ref").rpartition("/")[2]], **schema}
+            schema = {**schema["$defs"][schema.pop("$ref").rpartition("/")[2]], **schema}
         return schema
 
     def _explained(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what `make` returns
@@ -170,22 +167,6 @@ class PydanticType(JsonType):
             raise TypeError(message) from error
 
 
-# A dict with one of these and `default` is a schema, and not the `properties` of an object.
-TYPE_KEYWORDS = {"type", "anyOf", "oneOf", "allOf", "$ref", "enum", "const"}
-
-
-def _drop_refused_default(schema: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Remove the default that no client can send: the None of `int = None`, or the asterisks of a secret."""
-    try:
-        if not isinstance(schema.get("type"), dict):  # a property may be called "type"
-            check(schema, definitions, schema["default"])
-            if not schema.get("writeOnly"):
-                return
-    except ValueError:
-        pass
-    del schema["default"]
-
-
 class Described(GenerateJsonSchema):
     """The JSON Schema of a type, as its values are."""
 
@@ -201,6 +182,19 @@ class Described(GenerateJsonSchema):
         if format_ == "date-time" and (schema["type"] != "datetime" or schema.get("tz_constraint") == "aware"):
             return described
         return {keyword: part for keyword, part in described.items() if keyword != "format"}
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+        """Publish no default that no client can send: the None of `int = None`, or the asterisks of a secret."""
+        described = super().default_schema(schema)
+        # A class that refers to itself is not yet in the definitions.
+        definitions: Any = defaultdict(lambda: {"type": "object"}, self.definitions)
+        try:
+            check(described, definitions, described.get("default"))
+        except ValueError:
+            described.pop("default", None)
+        if described.get("writeOnly"):
+            described.pop("default", None)
+        return described
 
     def dict_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
         """Say nothing of the names of `dict[Size, str]`, where Size is an IntEnum: no name in JSON is an integer."""
