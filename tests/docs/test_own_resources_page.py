@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import boto3
 import pytest
 
-from mcp_functions_harness import Harness, checks, parameter_changes, template
+from mcp_functions_harness import Harness, checks, template
 from mcp_functions_harness.command import run as main
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import beginning
@@ -56,8 +56,6 @@ def add_page(directory: Path) -> None:
                 project_of_page[section] |= block[section]
     (directory / "template.yaml").write_text(json.dumps(project_of_page), encoding="utf-8")
     assert main(["catalog", "--functions", str(directory / "functions")]) == 0
-    words = re.findall(r"`mcp-functions (set prod AirlineSecret=[^`]+)`", PAGE.text)[0].split()
-    list(parameter_changes.change(directory, words[1], words[2:], now=False))
 
 
 @pytest.fixture(scope="module")
