@@ -183,7 +183,7 @@ def test_an_end_is_counted_at_every_door_that_the_endpoint_does_not_see(stack: S
     """`/mcp/<folder>`, a function URL and an asynchronous order of a worker: nobody but Lambda writes a line."""
     doors: dict[str, Callable[[Stack], object]] = {
         "/mcp/<folder>": lambda each: direct(each, name),
-        "function URL": lambda each: each.invoke(name, {"version": "2.0", "rawPath": "/", "body": "{}"}),
+        "function URL": lambda each: invoked(each, name, {"version": "2.0", "rawPath": "/", "body": "{}"}),
         "worker": lambda each: ordered(each, name),
     }
     assert [(door, metrics_of(stack, come)) for door, come in doors.items()] == [(door, {"Ended"}) for door in doors]
@@ -194,7 +194,7 @@ def test_an_event_that_is_no_http_request_is_counted_and_written_without_frames(
     stack: Stack, event: dict[str, Any]
 ) -> None:
     before = len(stack.lines)
-    assert metrics_of(stack, lambda each: each.invoke("asks", event)) == {"Ended", "Failed", "Misconfigured"}
+    assert metrics_of(stack, lambda each: invoked(each, "asks", event)) == {"Ended", "Failed", "Misconfigured"}
     lines = [line for line in log_lines(stack, before) if line.get("level") == "ERROR"]
     assert [line.get("errorType") for line in lines] == [None, "NotHttp"]
     assert [line.get("stackTrace") or [] for line in lines] == [[], []]
@@ -209,8 +209,12 @@ def direct(stack: Stack, name: str) -> None:
 
 
 def ordered(stack: Stack, name: str) -> None:
+    invoked(stack, name, {"mcpTask": "no order"}, how="Event")
+
+
+def invoked(stack: Stack, name: str, event: dict[str, Any], **how: str) -> None:
     before = _reports(stack.log(name))
-    stack.invoke(name, {"mcpTask": "no order"}, how="Event")
+    stack.invoke(name, event, **how)
     wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
 
 
@@ -226,7 +230,7 @@ def call_late(stack: Stack, name: str) -> None:
     """Call a tool by a request that API Gateway has held for 29 of its 30 seconds."""
     sent = wire.message("tools/call", {"name": name, "arguments": {"city": "Lisbon"}})
     before = _reports(stack.log(name))
-    stack.invoke("mcp", wire.event(sent, context={"timeEpoch": int((time.time() - 29) * 1000)}))
+    invoked(stack, "mcp", wire.event(sent, context={"timeEpoch": int((time.time() - 29) * 1000)}))
     wait_until(lambda: _reports(stack.log(name)) > before and _is_quiet(stack))
 
 
