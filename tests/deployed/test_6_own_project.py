@@ -65,15 +65,14 @@ def own(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     project.mcp_functions("adopt", "letters.py:server", "--into", "functions")
     project.edit("functions/letters/app.py", r"replay=\[\]", 'replay=["send_letter"]')
     add_page(project.folder)
-    secret = account.client("secretsmanager").create_secret(Name=f"{NAME}-airline", SecretString=AIRLINE)
-    project.mcp_functions("set", "default", f"AirlineSecret={secret['ARN']}")
     project.build()
     project.deploy()
     stack = Stack(NAME, project, "")
+    secret = stack.resources["AirlineSecret"]["PhysicalResourceId"]
+    account.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=AIRLINE)
     with account.served(stack.outputs["Endpoint"]) as url:
         yield Stack(NAME, project, url)
     project.sam("delete", "--no-prompts", "--stack-name", NAME, "--region", str(account.session.region_name))
-    account.client("secretsmanager").delete_secret(SecretId=secret["ARN"], ForceDeleteWithoutRecovery=True)
 
 
 def answer(_key: str, request: Mapping[str, Any]) -> dict[str, Any]:
