@@ -8,7 +8,7 @@ S3, SQS, Secrets Manager    with what template.yaml declares; S3 has the toolkit
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     kms_api = kms.KmsApi(keyfile.load(state_dir))
     kms_api.warm()  # moto's first answer takes longer than a function waits
     kms_url = start_server(starting, kms_api.answer, kms.MAX_REQUEST)
-    tables = stored_tables(starting, state_dir, author_tables(directory).values())
+    tables = stored_tables(starting, state_dir, author_tables(directory))
     dynamodb_url = start_server(starting, tables.answer, dynamodb.MAX_REQUEST)
     toolkits_bucket = s3.S3Api(os.environ.get("MCP_BLOBS") or "", s3.MemoryBucket())
     own = OwnServices(author_resources(directory))
@@ -54,17 +54,15 @@ def with_toolkits_bucket(own: OwnServices, bucket: s3.S3Api) -> Callable[[HttpRe
     return lambda request: (bucket if bucket.has(request) else own).answer(request)
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, more_tables: Iterable[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and more tables in memory."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
     tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *more_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
-def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> dict[str, dict[str, Any]]:
+def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
     """Return the parameters of CreateTable for each table that template.yaml declares for an author's functions.
-
-    They are by the table's logical id.
 
     Args:
         directory: the folder of the functions; the template is in its parent.
@@ -75,10 +73,10 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
     """
     path = template.find(directory)
     if path is None:
-        return {}
+        return []
     parsed = template.read(path)
     resolver = Resolver(parsed, key_arn="")
-    tables: dict[str, dict[str, Any]] = {}
+    tables: list[dict[str, Any]] = []
     for logical_id, resource in parsed["Resources"].items():
         properties = resource.get("Properties") or {}
         schema = _schema(str(resource.get("Type")), properties)
@@ -87,7 +85,7 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
         name = properties.get("TableName", name_format.format(logical_id))
         with contextlib.suppress(Unknown):  # a table whose properties only a deployment knows is left out
             parameters = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}
-            tables[logical_id] = resolver.value(parameters)
+            tables.append(resolver.value(parameters))
     return tables
 
 

@@ -72,6 +72,14 @@ def text(project: Path) -> str:
     return (project / "template.yaml").read_text(encoding="utf-8")
 
 
+def import_shared_code(project: Path) -> None:
+    """Let the function import a module of layers/common."""
+    shared = project / "layers/common/python"
+    shared.mkdir(parents=True)
+    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
+    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+
+
 @pytest.mark.parametrize("kind", ["asking", "task", "single_use"])
 def test_block_write_resolves_every_complaint_of_the_checks(
     kind: str, project: Path, capsys: pytest.CaptureFixture[str]
@@ -178,10 +186,7 @@ handler = serve(track_parcel)
 
 
 def test_a_function_that_imports_shared_code_gets_its_layer_once(project: Path) -> None:
-    shared = project / "layers/common/python"
-    shared.mkdir(parents=True)
-    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
-    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    import_shared_code(project)
     (complaint,) = imports.missing_on_lambda(project / "functions")
     assert complaint.endswith(f", to Layers of TrackParcel: mcp-functions block --write {NAME}")
     before = text(project)
@@ -225,10 +230,7 @@ def test_functions_that_share_code_get_its_layer_by_one_command_whatever_the_oth
 def test_a_layer_of_other_code_with_the_name_of_the_shared_one_is_left_alone(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shared = project / "layers/common/python"
-    shared.mkdir(parents=True)
-    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
-    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    import_shared_code(project)
     layer = "  CommonLayer:\n    Type: AWS::Serverless::LayerVersion\n    Properties:\n      ContentUri: other/\n"
     replace(project, "Resources:\n", f"Resources:\n{layer}")
     before = text(project)
@@ -365,10 +367,7 @@ def test_an_edit_after_an_edit_that_broke_the_yaml_raises_no_exception() -> None
 def test_block_prints_what_block_write_writes_with_the_authors_own_lines_and_the_layer(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shared = project / "layers/common/python"
-    shared.mkdir(parents=True)
-    (shared / "prices.py").write_text("PRICES = {}\n", encoding="utf-8")
-    (project / f"functions/{NAME}/app.py").write_text(SHARED, encoding="utf-8")
+    import_shared_code(project)
     policies = "      Policies: AWSXrayWriteOnlyAccess # to trace\n"
     replace(project, PLAIN_BLOCK, PLAIN_BLOCK.replace("      Events", f"{policies}      Events"))
     before = text(project)

@@ -52,7 +52,7 @@ def command(port: int, address: str) -> None:
     ):
         keys = KmsApi(keyfile.load(STATE_DIR))
         # With `sam local`, !Ref of a table gives its logical id.
-        tables = stored_tables(running, STATE_DIR, author_tables(Path("functions"), name_format="{}").values())
+        tables = stored_tables(running, STATE_DIR, author_tables(Path("functions"), name_format="{}"))
 
         def answer(request: HttpRequest) -> HttpResponse:
             if request.header("x-amz-target").startswith(PROTOCOL.target):

@@ -70,7 +70,7 @@ def deployed_project(functions: Path) -> Iterator[Callable[[], AbstractContextMa
         Problem: the template cannot be read.
     """
     with ExitStack() as stack:
-        tables = _Tables(list(services.author_tables(functions).values()))
+        tables = _Tables(services.author_tables(functions))
         own = OwnServices(services.author_resources(functions))
         s3_api = s3.S3Api("blobs", s3.MemoryBucket())
         variables = _start(stack, tables, services.with_toolkits_bucket(own, s3_api))

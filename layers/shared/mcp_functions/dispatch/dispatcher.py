@@ -62,7 +62,6 @@ class Dispatcher:
         self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
-        self._make_conversations = make_conversations
         self._conversations = cache(make_conversations)
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
         # What answers each method; a later row counts more. This function has no other method.
@@ -77,7 +76,7 @@ class Dispatcher:
     def showing(self, shown: Mapping[str, Any]) -> Dispatcher:
         """Return a dispatcher of the same handlers with another catalog."""
         handlers = tuple(self._handlers.values())
-        return Dispatcher(handlers, self._settings, self._make_conversations, self._tasks, shown)
+        return Dispatcher(handlers, self._settings, self._conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
