@@ -12,7 +12,7 @@ def bank_token() -> str:
     name = os.environ.get("BANK_SECRET")
     if not name:
         return "local"
-    from aws_lambda_powertools.utilities import parameters  # noqa: PLC0415 - it imports boto3, which only a payment needs
+    from aws_lambda_powertools.utilities import parameters
 
     return str(parameters.get_secret(name, max_age=300))
 

@@ -7,7 +7,8 @@ from mcp_functions_harness.issuer import Issuer
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function
 from mcp_functions_harness.loopback import HOST
 
-KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}  # as printed
+# as printed
+KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
 
 STALE = "catalog.json is out of date; write it: python -m mcp_functions_harness catalog"
 GREETING = """\
@@ -97,7 +98,8 @@ def clients(url: str) -> str:
 
 def kms(url: str, arn: str) -> str:
     """Return the text of `kms`: its URL, and the variables for functions in containers."""
-    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # in a container 127.0.0.1 is the container itself
+    # in a container 127.0.0.1 is the container itself
+    inside = url.replace(HOST, HOST_OF_CONTAINERS)
     hint = "" if inside == url else HINT_FOR_LINUX
     return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint=hint)
 

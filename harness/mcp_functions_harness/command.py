@@ -65,7 +65,8 @@ def _run(argv: Sequence[str] | None) -> int:
         return _report(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    except Exception:  # noqa: BLE001 - outside of `safe_output`, Python would write the exception's text as it is
+    # outside of `safe_output`, Python would write the exception's text as it is
+    except Exception:  # noqa: BLE001
         traceback.print_exc()
         return CRASHED
     return code if isinstance(code, int) else 0

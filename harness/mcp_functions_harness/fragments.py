@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 
 from mcp_functions_harness.problems import stop
 
-ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")  # of the sections of a template
+# of the sections of a template
+ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")
 
 
 @dataclass
@@ -67,7 +68,8 @@ def insert(text: str, fragment: str) -> str:
         if old:
             old.body = _inserted(old.body, new.body, path=new.key)
         else:
-            new.head = ["\n"]  # a comment at the beginning of a fragment is for who reads the fragment
+            # a comment at the beginning of a fragment is for who reads the fragment
+            new.head = ["\n"]
             parts.insert(_place(parts, new.key), new)
     return _text(parts, tail)
 

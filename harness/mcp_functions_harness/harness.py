@@ -94,19 +94,25 @@ class Harness:
     url: str = field(default="", init=False)
     key_arn: str = field(default="", init=False)
     issuer: Issuer | None = field(default=None, init=False)
-    _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything when it is closed
-    _fleet: Fleet | None = field(default=None, init=False)  # the processes of the functions; None without `runtime`
-    _loaded: Functions | None = field(default=None, init=False)  # the functions in this process; None until needed
+    # stops everything when it is closed
+    _running: ExitStack = field(default_factory=ExitStack, init=False)
+    # the processes of the functions; None without `runtime`
+    _fleet: Fleet | None = field(default=None, init=False)
+    # the functions in this process; None until needed
+    _loaded: Functions | None = field(default=None, init=False)
     # These exist while the block runs.
     _folders: Sequence[str] = field(init=False)  # of the functions that are configured
     _lambdas: Lambdas = field(init=False)
     _run_function: Run = field(init=False)
     _own_endpoint: OwnEndpoint = field(init=False)
     _run_own_endpoint: Run = field(init=False)
-    _set_own_variables: SetOwn = field(init=False)  # sets the variables of the functions in this process
-    _harness_values: Variables = field(init=False)  # the variables that the template does not decide
+    # sets the variables of the functions in this process
+    _set_own_variables: SetOwn = field(init=False)
+    # the variables that the template does not decide
+    _harness_values: Variables = field(init=False)
     _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
-    _missing_variables: Sequence[str] = field(init=False)  # a line for each variable that only a deployment knows
+    # a line for each variable that only a deployment knows
+    _missing_variables: Sequence[str] = field(init=False)
 
     @property
     def functions(self) -> Mapping[str, Function]:
@@ -182,8 +188,10 @@ class Harness:
 
     def _start(self) -> None:
         """Start all parts, each before the parts that need it. `_running` stops them in the opposite order."""
-        folders = self._find_folders()  # before anything is opened: a wrong directory is the most frequent mistake
-        self._loaded = None  # a harness may run twice, and the functions of its first run are closed
+        # before anything is opened: a wrong directory is the most frequent mistake
+        folders = self._find_folders()
+        # a harness may run twice, and the functions of its first run are closed
+        self._loaded = None
         self._shell = dict(os.environ)  # before step 3 changes it
 
         # 1. The addresses, which the other parts must know. Steps 4 and 5 start to answer requests there.
@@ -232,7 +240,8 @@ class Harness:
         )
         page = Page(port=api_loopback.port, controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
-        self._running.callback(api_loopback.stop)  # stops first, so that no client calls while the other parts stop
+        # stops first, so that no client calls while the other parts stop
+        self._running.callback(api_loopback.stop)
 
     def _run(self, folder: str, event: bytes) -> Outcome:
         """Run a function; without functions/mcp, the harness's own endpoint takes its place."""

@@ -154,8 +154,10 @@ def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
 class _Server(ThreadingHTTPServer):
     """Answers each connection in a thread of its own. It keeps the open connections, so that `drain` can close them."""
 
-    request_queue_size = 128  # connections that may wait to be accepted; the default of 5 is too few for the tests
-    answer: Callable[[HttpRequest], HttpResponse]  # `Loopback.start` sets it, before the first connection is accepted
+    # connections that may wait to be accepted; the default of 5 is too few for the tests
+    request_queue_size = 128
+    # `Loopback.start` sets it, before the first connection is accepted
+    answer: Callable[[HttpRequest], HttpResponse]
 
     def __init__(self, address: str, port: int, max_body: int, names: Collection[str]) -> None:
         self.max_body = max_body
@@ -164,7 +166,8 @@ class _Server(ThreadingHTTPServer):
         super().__init__((address, port), _Connection)
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # without HTTPServer.server_bind, which asks the DNS for this machine's name
+        # without HTTPServer.server_bind, which asks the DNS for this machine's name
+        TCPServer.server_bind(self)
         self.server_name = str(self.server_address[0])
         self.server_port = self.server_address[1]
 
@@ -173,7 +176,8 @@ class _Server(ThreadingHTTPServer):
         self._connections.add(connection)
         return connection, client_address
 
-    def close_request(self, request: Any) -> None:  # noqa: ANN401 - socketserver's; here it is a connection
+    # socketserver's; here it is a connection
+    def close_request(self, request: Any) -> None:  # noqa: ANN401
         super().close_request(request)
         self._connections.discard(request)
 
@@ -193,7 +197,8 @@ class _Server(ThreadingHTTPServer):
     def handle_error(self, _request: object, _client_address: object) -> None:
         """Write only the type of an error, because its text may contain a part of a request."""
         error = sys.exc_info()[1]
-        if not isinstance(error, ConnectionError | TimeoutError):  # a client may disconnect at any time
+        # a client may disconnect at any time
+        if not isinstance(error, ConnectionError | TimeoutError):
             sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
 
 
@@ -201,7 +206,8 @@ class _Connection(BaseHTTPRequestHandler):
     """Reads the requests of one connection, and writes their responses."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # with it, a response may wait until the client acknowledges the last one
+    # with it, a response may wait until the client acknowledges the last one
+    disable_nagle_algorithm = True
     wbufsize = -1  # buffered, so that headers and body leave in one write
     server: _Server
 
@@ -220,7 +226,8 @@ class _Connection(BaseHTTPRequestHandler):
             return self._refuse(400, "Bad Request")
         return self._send(self.server.answer(self._request(body)))
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - http.server's names
+    # http.server's names
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815
 
     def _split_absolute_form(self) -> None:
         """Split a target that is a whole URL into the Host header, which is checked, and the path.
@@ -228,7 +235,8 @@ class _Connection(BaseHTTPRequestHandler):
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
         the request-target" (RFC 9112, section 3.2.2).
         """
-        match = re.fullmatch(r"http://([^/?]*)(.*)", self.path, re.IGNORECASE)  # the host, then the rest of the URL
+        # the host, then the rest of the URL
+        match = re.fullmatch(r"http://([^/?]*)(.*)", self.path, re.IGNORECASE)
         if match:
             host, target = match.groups()
             self.path = target if target.startswith("/") else f"/{target}"

@@ -23,9 +23,11 @@ from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines
 ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
-DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # the parameters of the template that `init` writes
+# the parameters of the template that `init` writes
+DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}
 LAYERS = "layers"  # the subject of the finding about their interpreter
-EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}  # module -> the extra that installs it
+# module -> the extra that installs it
+EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}
 
 
 class Finding(NamedTuple):
@@ -205,7 +207,8 @@ def _aws() -> Finding:
 def _first_line(program: str, *words: str) -> str:
     """Run a program, and return the first line that it wrote; "" if it fails, or if there is no such program."""
     try:
-        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603 - found on the PATH
+        # found on the PATH
+        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = process.stdout.strip().splitlines()

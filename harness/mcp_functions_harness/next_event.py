@@ -48,7 +48,8 @@ def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     body = _read_body(event)
     if PLACEHOLDER not in body:
         stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
-    escaped_state = json.dumps(state)[1:-1]  # without its quotes, because the placeholder is inside a JSON string
+    # without its quotes, because the placeholder is inside a JSON string
+    escaped_state = json.dumps(state)[1:-1]
     body = body.replace(PLACEHOLDER, escaped_state)
     filled = {**event, "body": body}
     if event.get("isBase64Encoded"):

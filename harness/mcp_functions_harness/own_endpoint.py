@@ -13,7 +13,8 @@ from mcp_functions import serve_catalog
 from mcp_functions_harness import catalog
 from mcp_functions_harness.lambdas.functions import Function
 
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]  # as Lambda calls it, with an event and the context
+# as Lambda calls it, with an event and the context
+Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class OwnEndpoint:
@@ -37,7 +38,8 @@ class OwnEndpoint:
         """Make the catalog again at the next event, because a function has changed."""
         self._front_door = None
 
-    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401 - the context of Lambda
+    # the context of Lambda
+    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401
         """Answer an event.
 
         Raises:

@@ -15,9 +15,11 @@ from mcp_functions_harness import samconfig, template
 from mcp_functions_harness.problems import first_line, stop
 from mcp_functions_harness.samconfig import Parameters
 
-CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # CloudFormation wants them for roles and SAM's transform
+# CloudFormation wants them for roles and SAM's transform
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
 POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds between two polls, and how many: half an hour
-UNSAFE = re.compile(r"[\"'\\\n]")  # characters that samconfig.toml and the SAM CLI quote in different ways
+# characters that samconfig.toml and the SAM CLI quote in different ways
+UNSAFE = re.compile(r"[\"'\\\n]")
 
 
 def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
@@ -56,7 +58,8 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
     yield "Done"
 
 
-def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401 - boto3's
+# boto3's
+def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401
     """Change parameters of a stack, and nothing else of it; wait until this is done."""
     (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
     keys = [parameter["ParameterKey"] for parameter in stack.get("Parameters", ())]

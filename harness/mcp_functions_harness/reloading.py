@@ -118,7 +118,8 @@ class Reloader:
     def _configure(self, current: Files) -> None:
         try:
             lines = self._harness.configure(list(current.functions))
-        except Problem as problem:  # template.yaml is broken: the functions load with the variables from before
+        # template.yaml is broken: the functions load with the variables from before
+        except Problem as problem:
             lines = [str(problem)]
         for line in lines:
             self._report(line)

@@ -83,7 +83,8 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
         if logical_id == TOOLKIT_TABLE or not schema:
             continue
         name = properties.get("TableName", name_format.format(logical_id))
-        with contextlib.suppress(Unknown):  # a table whose properties only a deployment knows is left out
+        # a table whose properties only a deployment knows is left out
+        with contextlib.suppress(Unknown):
             parameters = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}
             tables.append(resolver.value(parameters))
     return tables

@@ -22,7 +22,8 @@ from mcp_functions_harness.problems import first_line, stop
 
 KINDS = ("server", "function", "caller")
 STAGE = "$default"  # of an HTTP API that SAM makes
-TAG = "mcp-functions-before"  # what AWS had before a stop: "50 100", the API's rate and burst, or "10" executions
+# what AWS had before a stop: "50 100", the API's rate and burst, or "10" executions
+TAG = "mcp-functions-before"
 NO_LIMIT = "none"  # of a function: it had no executions reserved
 STOPPED_FUNCTIONS, STOPPED_CALLERS, LOG_CALLERS = "MCP_STOPPED_FUNCTIONS", "MCP_STOPPED_CALLERS", "MCP_LOG_CALLERS"
 CALLER = re.compile(r"\d{4}-\d\d\.[\w-]{16}")
@@ -101,7 +102,8 @@ class Stops:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
             yield from self._tried(name, self._start(name))
-        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)  # which a deployment may have written
+        # which a deployment may have written
+        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)
 
     def _start(self, name: str) -> Iterator[str]:
         arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]

@@ -361,7 +361,7 @@ def test_an_event_id_of_a_small_conversation_leaves_room_for_a_token(wire_to: Ov
 
 
 def test_a_server_without_the_dialect_ignores_its_requests() -> None:
-    from mcp_functions_harness.testing import deployed  # noqa: PLC0415 - around this test alone
+    from mcp_functions_harness.testing import deployed
 
     with deployed(MCP_DIALECTS=None):
         client = MultiTurnClient(Events(serve(*ALL_HANDLERS)))

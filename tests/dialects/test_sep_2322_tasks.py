@@ -416,7 +416,7 @@ def test_with_the_dialect_off_its_methods_are_unknown(world: World) -> None:
 
 
 def test_a_function_without_tasks_has_no_tasks_in_the_dialect(world: World) -> None:
-    from tests.dialects.functions import plain  # noqa: PLC0415 - of this test alone
+    from tests.dialects.functions import plain
 
     client = PersistentClient(Events(place(world.placement, plain)))
     reply = client.request("tasks/get", {"taskId": "all.0123456789abcdef012345"})

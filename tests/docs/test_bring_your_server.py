@@ -98,8 +98,8 @@ def test_adopt_check_prints_the_line_of_the_page(
 
 def test_a_step_of_the_page_runs_once(bank: ModuleType) -> None:
     PAGE.run("python step")
-    from mcp_functions import serve  # noqa: PLC0415 - the page's tool is there now
-    from mcp_functions.adopt import adopt  # noqa: PLC0415
+    from mcp_functions import serve
+    from mcp_functions.adopt import adopt
 
     talk = Conversation(serve(*adopt(bank.mcp, replay=["reserve"]))).call("reserve", amount=5, to="Ada")
     assert talk.accept(**{"question-1": {"value": "rent"}}).text == "1. 5 to Ada: rent"

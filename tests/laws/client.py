@@ -55,7 +55,7 @@ class Act(NamedTuple):
 @cache
 def container_of(case_name: str, version: int, number: int) -> LambdaFunction:  # noqa: ARG001 - a key of the cache
     """Return a container that runs a version of a handler; there are two of each, with the numbers 0 and 1."""
-    from tests.laws.corpus import CASES  # noqa: PLC0415 - that module imports this one
+    from tests.laws.corpus import CASES
 
     (case,) = (case for case in CASES if case.name == case_name)
     return serve(case.versions[version], codec=SEAL, now=lambda: SERVICES.now)

@@ -73,7 +73,7 @@ class MemorySealFactory(SealFactory):
     bucket: MemoryBucket | None
 
     def _make_table(self, max_age: int) -> Any:  # noqa: ANN401 - a Table
-        from mcp_functions import store  # noqa: PLC0415
+        from mcp_functions import store
 
         rows = DynamoDbTable(self.memory.name, lambda: self.memory)
         seal = self.seal(store.LABEL, max_age=max_age)

@@ -659,8 +659,8 @@ def test_the_logs_of_the_real_runtime_hold_no_secret(tmp_path: Path, more: str) 
 
 
 def post(url: str, arguments: dict[str, Any], **more: Any) -> Any:  # noqa: ANN401 - JSON
-    from urllib.error import HTTPError  # noqa: PLC0415
-    from urllib.request import Request, urlopen  # noqa: PLC0415
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
 
     message = wire.message("tools/call", {"name": "fail", "arguments": arguments, **more})
     request = Request(url, json.dumps(message).encode(), wire.headers(message))  # noqa: S310 - loopback

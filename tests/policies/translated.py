@@ -154,7 +154,7 @@ def delivered() -> Translated:
 @cache
 def managed_policy(arn: str) -> Json:
     """Return a policy of AWS, as the library moto has it."""
-    from moto.iam.aws_managed_policies import aws_managed_policies_data  # noqa: PLC0415 - a megabyte of text
+    from moto.iam.aws_managed_policies import aws_managed_policies_data
 
     document: Json = json.loads(aws_managed_policies_data)[arn.rpartition("/")[2]]["Document"]
     return document

@@ -309,7 +309,7 @@ def test_the_template_of_a_project_is_valid(machine: Machine, sam: Path, built: 
 
 
 def _runtimes() -> Iterator[str]:
-    from tests.project import test_build  # noqa: PLC0415
+    from tests.project import test_build
 
     yield from test_build._runtimes()  # noqa: SLF001
 

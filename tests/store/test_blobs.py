@@ -415,7 +415,7 @@ class Answering:
 
 
 def client_error(code: str, status: int) -> Exception:
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - of these tests
+    from botocore.exceptions import ClientError
 
     said: Any = {"Error": {"Code": code, "Message": "secret"}, "ResponseMetadata": {"HTTPStatusCode": status}}
     return ClientError(said, "GetObject")

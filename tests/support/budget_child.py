@@ -12,7 +12,6 @@
 
 Until it watches the imports, it imports nothing: so every import of the toolkit is seen.
 """
-# ruff: noqa: PLC0415 - it observes when each import happens
 
 from __future__ import annotations
 

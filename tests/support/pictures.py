@@ -25,8 +25,8 @@ def figure(width: float, height: float) -> Figure:
 
     """
     try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - a second that only pictures need
-        from matplotlib.figure import Figure  # noqa: PLC0415
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise NoMatplotlib(MISSING) from None
     made = Figure(figsize=(width, height), dpi=110, layout="constrained")

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 
 # How servers written with mcp or fastmcp register their handlers:
 DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool
-METHODS = frozenset({"add_tool", "add_prompt", "from_function", *DECORATORS})  # server.add_tool(book)
+# As in `server.add_tool(book)`.
+METHODS = frozenset({"add_tool", "add_prompt", "from_function", *DECORATORS})
 RETURNED_QUESTION = "InputRequiredResult"
-KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})  # Server("name", on_call_tool=call)
+# As in `Server("name", on_call_tool=call)`.
+KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})
 
 
 class Finding(NamedTuple):
@@ -52,8 +54,10 @@ class Finding(NamedTuple):
 class Report(NamedTuple):
     """What the check found in the files of a server."""
 
-    asking: tuple[str, ...]  # the names of the handlers that ask their user in the middle of their work
-    asking_in_two_ways: tuple[str, ...]  # of those that also return their questions, as servers do since 2026-07-28
+    # the names of the handlers that ask their user in the middle of their work
+    asking: tuple[str, ...]
+    # of those that also return their questions, as servers do since 2026-07-28
+    asking_in_two_ways: tuple[str, ...]
     findings: tuple[Finding, ...]
     unseen: tuple[
         str, ...

@@ -41,7 +41,8 @@ class Event(NamedTuple):
     name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
     asks: bool  # whether the call asks the user
     change: str  # for a change: why it is a finding
-    unseen: str  # for a call of an object that outlives this one: what made the object, which nobody knows here
+    # for a call of an object that outlives this one: what made the object, which nobody knows here
+    unseen: str
 
 
 class Reader(ast.NodeVisitor):
@@ -130,7 +131,8 @@ class Reader(ast.NodeVisitor):
             base = evaluate(part.value, self.lookup)
             if base.outlives or isinstance(base.defined, Class | File):
                 self._add(part, dotted(part.value if isinstance(part, ast.Subscript) else part), change=MODULE_STATE)
-        is_kept = any(evaluate(part.value, self.lookup).outlives for part in parts)  # cart = carts[name] = []
+        # As in `cart = carts[name] = []`.
+        is_kept = any(evaluate(part.value, self.lookup).outlives for part in parts)
         value = evaluate(source_of(node), self.lookup)
         for target in targets:
             if not isinstance(target, ast.Name):
@@ -139,7 +141,8 @@ class Reader(ast.NodeVisitor):
                 self._add(target, target.id, change=MODULE_STATE)
             elif not isinstance(node, ast.AugAssign):
                 before = self._variables.get(target.id, NOTHING)
-                outlives = value.outlives or is_kept or before.outlives  # one of several branches may have set it
+                # one of several branches may have set it
+                outlives = value.outlives or is_kept or before.outlives
                 self._variables[target.id] = value._replace(outlives=outlives)
 
     def _add(self, node: ast.expr, name: str, *, asks: bool = False, change: str = "", unseen: str = "") -> None:
@@ -189,7 +192,8 @@ class Reader(ast.NodeVisitor):
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
         known = {name: value for name, value in given.items() if value != NOTHING}
         key = (function.node, frozenset(known.items()))
-        if function.outer or key not in self.read_before:  # a function inside another one also has that one's variables
+        # a function inside another one also has that one's variables
+        if function.outer or key not in self.read_before:
             self.read_before[key] = _shortened(Reader(function, caller=self).read(known))
         self._events += self.read_before[key]
 

@@ -37,8 +37,11 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
     """
     __import__(module)
     server = getattr(sys.modules[module], variable)
-    from mcp_functions.adopt import adopt, library, options  # noqa: PLC0415 - `mcp` may be missing
-    from mcp_functions.handlers.catalog import UNLISTED_KEY  # noqa: PLC0415 - only for a server that loads
+    # `mcp` may be missing
+    from mcp_functions.adopt import adopt, library, options
+
+    # only for a server that loads
+    from mcp_functions.handlers.catalog import UNLISTED_KEY
 
     low_level = library.find_low_level(server)
     outermost = library.find_outermost(server)
@@ -53,7 +56,8 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
     }
 
 
-def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401 - of three libraries
+# of three libraries
+def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401
     """Return where the functions of a server's tools, prompts and resources begin: file and line."""
     for function in _functions(server, low_level):
         code = getattr(_innermost(function), "__code__", None)
@@ -61,9 +65,11 @@ def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int
             yield os.path.relpath(code.co_filename, folder), code.co_firstlineno
 
 
-def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401 - of three libraries
+# of three libraries
+def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401
     """Return what a server calls for its tools, prompts and resources."""
-    from mcp_functions.adopt import options  # noqa: PLC0415 - as above
+    # as above
+    from mcp_functions.adopt import options
 
     examined = options.Examined(server, low_level, options.kind_of(server))
     components = [each for part in options.fastmcp_servers(examined) for each in options.components(part)]

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 MAX_DEPTH = 8  # how many calls inside an expression, and in what these return, are followed
-CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})  # decorators that keep what a function returns
-PARTS = frozenset({"get", "setdefault", "values", "items"})  # methods of a container that return what is in it
+# decorators that keep what a function returns
+CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})
+# methods of a container that return what is in it
+PARTS = frozenset({"get", "setdefault", "values", "items"})
 LIBRARIES = ("mcp", "fastmcp")
 
 
@@ -183,7 +185,8 @@ class File:
             value = self._imported(node, original)
             self._imports[name] = (node, original)
             return value
-        return Value(defined=self._files.get(".".join([*self._package, name])))  # `import weather.state`
+        # `import weather.state`
+        return Value(defined=self._files.get(".".join([*self._package, name])))
 
     def package_of(self, name: str) -> str:
         """Return the package from which a file imports a name; "" if it does not."""

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENTRY_POINT = "app.py"
-TOOLKIT = ("mcp_functions", "mcp_functions_harness")  # every function has the first, and none the second
+# every function has the first, and none the second
+TOOLKIT = ("mcp_functions", "mcp_functions_harness")
 INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
 NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")  # folders of a package
 

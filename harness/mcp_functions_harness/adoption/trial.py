@@ -37,7 +37,8 @@ class Trial:
 
     refused: tuple[str, ...] = ()  # options that `adopt` refuses
     named: tuple[str, ...] = ()  # options of which it warns
-    functions: frozenset[tuple[str, int]] = frozenset()  # where the server's functions begin: path and line
+    # where the server's functions begin: path and line
+    functions: frozenset[tuple[str, int]] = frozenset()
     lists_nothing: bool = False  # whether the loaded server has no tool, prompt or resource
     failure: str = ""  # why the server could not be loaded; "" if it was
     missing: str = ""  # the module that was not found
@@ -67,7 +68,8 @@ def _write(sources: Sources, lines: list[str], folder: Path) -> None:
         shutil.copyfile(file, folder / "task" / name)
     packages = folder / "packages"
     packages.mkdir()
-    whole: set[str] = set()  # packages that are linked as one folder, with what Python has compiled of them
+    # packages that are linked as one folder, with what Python has compiled of them
+    whole: set[str] = set()
     for name, path in requirements.files_of(lines):
         top, _, inside = name.partition("/")
         if top in whole:

@@ -57,12 +57,14 @@ class JwtAuthorizer:
         try:
             claims = json_web_tokens.verify(token, self.jwks())
         except BadToken as error:
-            raise Denied(_invalid_token(str(error))) from None  # the response has the whole text of the error
+            # the response has the whole text of the error
+            raise Denied(_invalid_token(str(error))) from None
         problem = self._find_problem(claims)
         if problem:
             raise Denied(_invalid_token(problem))
         texts = {name: _as_text(value) for name, value in claims.items()}
-        return {"jwt": {"claims": texts, "scopes": None}}  # None: the routes of template.yaml require no scopes
+        # None: the routes of template.yaml require no scopes
+        return {"jwt": {"claims": texts, "scopes": None}}
 
     def _find_problem(self, claims: Mapping[str, Any]) -> str:
         """Return why the claims of a token are refused; "" if they are accepted."""

@@ -145,7 +145,8 @@ def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
     received = [(name.lower(), value) for name, value in request.headers]
     not_passed_on = HOP_BY_HOP | {"cookie"}
     headers = _join_values([(name, value) for name, value in received if name not in not_passed_on])
-    proxies = headers.get("x-forwarded-for")  # the addresses that a proxy before API Gateway has written
+    # the addresses that a proxy before API Gateway has written
+    proxies = headers.get("x-forwarded-for")
     headers["x-forwarded-for"] = f"{proxies}, {request.source_ip}" if proxies else request.source_ip
     headers["x-forwarded-port"] = str(request.port)
     headers["x-forwarded-proto"] = "http"
@@ -167,6 +168,7 @@ def _body(body: bytes | None, content_type: str) -> dict[str, Any]:
         return {"isBase64Encoded": False}
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in TEXT_MEDIA_TYPES or media_type.startswith("text/"):
-        with contextlib.suppress(UnicodeDecodeError):  # whatever its media type says, this body is no text
+        # whatever its media type says, this body is no text
+        with contextlib.suppress(UnicodeDecodeError):
             return {"body": body.decode(), "isBase64Encoded": False}
     return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}

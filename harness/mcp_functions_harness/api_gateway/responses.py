@@ -36,7 +36,8 @@ def response(payload: bytes, moment: Moment) -> HttpResponse:
         return HttpResponse(200, (("content-type", "application/json"), request_id), payload)
     try:
         return HttpResponse(_status(result), (*_headers(result), request_id), _body(result))
-    except (TypeError, ValueError, AttributeError):  # a field has another type or value than the format allows
+    # a field has another type or value than the format allows
+    except (TypeError, ValueError, AttributeError):
         return INTERNAL_ERROR
 
 
@@ -68,9 +69,11 @@ def _header_name(name: str) -> str:
 
 def _header_value(value: object) -> str:
     text = json.dumps(value) if isinstance(value, bool | int | float) else value
-    if not isinstance(text, str) or not text.isprintable():  # a line break would start another header
+    # a line break would start another header
+    if not isinstance(text, str) or not text.isprintable():
         raise ValueError
-    text.encode("latin-1")  # raises a UnicodeEncodeError, a ValueError, for a character that HTTP does not have
+    # raises a UnicodeEncodeError, a ValueError, for a character that HTTP does not have
+    text.encode("latin-1")
     return text
 
 

@@ -30,8 +30,10 @@ class Answers:
     terminal: Terminal
     options: Mapping[str, str]
     refusals: Mapping[str, str]
-    _used_keys: set[str] = field(default_factory=set, init=False)  # questions that an option has answered
-    _asked: dict[str, str] = field(default_factory=dict, init=False)  # the message of each question, by key
+    # questions that an option has answered
+    _used_keys: set[str] = field(default_factory=set, init=False)
+    # the message of each question, by key
+    _asked: dict[str, str] = field(default_factory=dict, init=False)
 
     def answer(self, key: str, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answer one question.

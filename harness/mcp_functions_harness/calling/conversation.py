@@ -20,7 +20,8 @@ from mcp_functions_harness.client.tasks import Answer, Refused
 from mcp_functions_harness.problems import Problem, stop
 from mcp_functions_harness.verification.calls import Call
 
-METHODS = {"tools": "tools/call", "prompts": "prompts/get"}  # by the key of an entry's list in the catalog
+# by the key of an entry's list in the catalog
+METHODS = {"tools": "tools/call", "prompts": "prompts/get"}
 
 
 def read_call(server: CalledServer, target: str, words: Sequence[str], terminal: Terminal) -> Call:

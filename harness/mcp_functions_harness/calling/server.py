@@ -109,7 +109,8 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     write_log = partial(_write_log, sys.stderr)
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level
-    logger.setLevel(logging.ERROR)  # the user sees the result, and needs no log line of each request
+    # the user sees the result, and needs no log line of each request
+    logger.setLevel(logging.ERROR)
     try:
         with (
             redirected_to(write_log, sys.stderr),

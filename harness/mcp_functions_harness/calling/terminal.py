@@ -18,7 +18,8 @@ from mcp_functions_harness.terminal.safe_text import safe_line, write_styled
 # the actions with which MCP lets a user refuse a question
 DECLINE = "decline"
 CANCEL = "cancel"
-ACTIONS = {"/decline": DECLINE, "/cancel": CANCEL}  # by the text that a user types instead of an answer
+# by the text that a user types instead of an answer
+ACTIONS = {"/decline": DECLINE, "/cancel": CANCEL}
 
 
 class InputEnded(Exception):

@@ -16,7 +16,8 @@ from typing import Any
 
 from mcp_functions_harness import fragments, template
 
-SCAFFOLD = Path(__file__).parent.parent / "scaffold"  # the template that `init` writes, and additions to it
+# the template that `init` writes, and additions to it
+SCAFFOLD = Path(__file__).parent.parent / "scaffold"
 ADDITIONS = ("table", "bucket")
 PLACEHOLDER = re.compile(r"@\w+@")  # in that template, as in @stack@
 SEAL = "MaySeal"

@@ -18,7 +18,8 @@ from mcp_functions_harness.lambdas.functions import SIGN_IN, find
 from mcp_functions_harness.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 LAYER = "AWS::Serverless::LayerVersion"
-COMMON_LAYER = "CommonLayer"  # the layer of the code that functions share, as `block --write` names it
+# the layer of the code that functions share, as `block --write` names it
+COMMON_LAYER = "CommonLayer"
 RELATIVE = "."  # in the result of `imported`: stands for every relative import
 NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 
@@ -87,7 +88,8 @@ def _imports(function_folder: Path, common: Path) -> dict[str, Path]:
     """Return what a function imports, itself or in shared code: the name of each module -> a file that imports it."""
     imports: dict[str, Path] = {}
     files = sorted(function_folder.rglob("*.py"))
-    for file in files:  # the list grows while it is read, by the files of shared code that are imported
+    # the list grows while it is read, by the files of shared code that are imported
+    for file in files:
         for name in imported(file):
             if name == RELATIVE and file.parent not in (function_folder, common):
                 continue  # a relative import inside a package works on Lambda too
@@ -120,7 +122,8 @@ def parts_that_run(node: ast.AST) -> list[Any]:
     if isinstance(node, ast.Try):
         caught = [ast.unparse(handler.type) for handler in node.handlers if handler.type]
         if any("Import" in name for name in caught):
-            return [*node.orelse, *node.finalbody]  # the body may fail, and the handlers are the alternative
+            # the body may fail, and the handlers are the alternative
+            return [*node.orelse, *node.finalbody]
     return list(ast.iter_child_nodes(node))
 
 

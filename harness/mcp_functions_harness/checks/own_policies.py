@@ -41,7 +41,8 @@ LOGGING = (
     "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole",
     "arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole",
 )
-AUDIENCE = "kms:EncryptionContext:service"  # the condition key with the name for which the KMS key encrypts
+# the condition key with the name for which the KMS key encrypts
+AUDIENCE = "kms:EncryptionContext:service"
 # AWS's own policies that open every table, or invoke every function, of the account.
 BROAD = frozenset({
     "AWSLambdaRole", "AWSLambda_FullAccess", "AdministratorAccess", "AmazonDynamoDBFullAccess",

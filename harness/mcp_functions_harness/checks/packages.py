@@ -11,11 +11,14 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-TOOLKIT_PACKAGES = Path(__file__).parent.parent / "scaffold" / "layer.txt"  # what the toolkit itself needs
-REQUIREMENTS = "layers/dependencies/requirements.txt"  # in a project: the packages of all its functions
+# what the toolkit itself needs
+TOOLKIT_PACKAGES = Path(__file__).parent.parent / "scaffold" / "layer.txt"
+# in a project: the packages of all its functions
+REQUIREMENTS = "layers/dependencies/requirements.txt"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 EXTRAS = re.compile(r"\[([^\]]*)\]")  # of a requirement, as in name[one,two]
-EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")  # of a requirement that only an extra has
+# of a requirement that only an extra has
+EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
 _installed = cache(metadata.packages_distributions)  # module -> the packages that install it
 
 

@@ -69,7 +69,8 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     else:
         yield from _check_keys(project, iam.resources(sealing[0]))
     allowed = iam.scaffold_statements(iam.KEEP)
-    lacks_first = keeping[:1] != allowed[:1]  # for the table; the others, for the bucket, may be missing
+    # for the table; the others, for the bucket, may be missing
+    lacks_first = keeping[:1] != allowed[:1]
     has_others = any(statement not in allowed for statement in keeping)
     if project.keeping and (lacks_first or has_others):
         yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"

@@ -28,7 +28,8 @@ class Block(NamedTuple):
     logical_id: str
     properties: dict[str, Any]
     role_id: str = ""  # the logical id of the role that it names itself; "" if SAM makes its role
-    role: dict[str, Any] = {}  # noqa: RUF012 - the properties of that role; a NamedTuple's default is never changed
+    # the properties of that role; a NamedTuple's default is never changed
+    role: dict[str, Any] = {}  # noqa: RUF012
 
     @property
     def is_worker(self) -> bool:

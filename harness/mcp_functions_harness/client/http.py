@@ -146,7 +146,8 @@ def send(
             connection.putheader("Connection", "close")
             connection.endheaders(request.body)
             if request.content_length is not None and connection.sock:
-                connection.sock.shutdown(socket.SHUT_WR)  # so the server learns that the rest of the body never comes
+                # so the server learns that the rest of the body never comes
+                connection.sock.shutdown(socket.SHUT_WR)
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
             return Response(response.status, headers, _read_body(response, headers, seconds))

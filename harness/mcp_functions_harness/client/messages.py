@@ -27,7 +27,8 @@ NAME_PARAMETERS = {  # method -> the parameter that the `Mcp-Name` header repeat
 
 
 SAME_WORDS = "make its words from the arguments and from recorded values (step, step.now()), not from a clock"
-REASON = " (Please answer again: "  # begins what the toolkit adds to a question whose answer does not fit
+# begins what the toolkit adds to a question whose answer does not fit
+REASON = " (Please answer again: "
 
 
 def is_same_question(before: str, now: str) -> bool:

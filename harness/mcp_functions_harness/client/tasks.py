@@ -17,7 +17,8 @@ from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTE
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Response, send
 
-Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (the question's key, the question) -> its answer
+# (the question's key, the question) -> its answer
+Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 # Every capability of the core protocol
 EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
@@ -85,7 +86,8 @@ class TaskClient:
         result = self.request(method, params, header_parameters)
         while result.get("resultType") == "input_required":
             next_params = {**params, "inputResponses": _answer_all(result, answer)}
-            if "requestState" in result:  # the server's state of the call, which the client returns unchanged
+            # the server's state of the call, which the client returns unchanged
+            if "requestState" in result:
                 next_params["requestState"] = result["requestState"]
             result = self.request(method, next_params, header_parameters)
         if result.get("resultType") == "task":

@@ -41,7 +41,8 @@ def command(page: str | None) -> None:
     if not sys.stdout.isatty():
         click.echo(text, nl=False)
         return
-    with contextlib.redirect_stdout(raw_stream(sys.stdout)):  # the text is ours, and so are its styles
+    # the text is ours, and so are its styles
+    with contextlib.redirect_stdout(raw_stream(sys.stdout)):
         click.echo_via_pager(_rendered(text), color=True)
 
 
@@ -57,12 +58,14 @@ def _listed() -> Iterator[str]:
 def _rendered(text: str) -> str:
     """Render Markdown; without rich, which the extra `local` installs, it stays Markdown."""
     try:
-        from rich.console import Console  # noqa: PLC0415 - of an extra
-        from rich.markdown import Markdown  # noqa: PLC0415
-        from rich.theme import Theme  # noqa: PLC0415
+        # of an extra
+        from rich.console import Console
+        from rich.markdown import Markdown
+        from rich.theme import Theme
     except ModuleNotFoundError:
         return text
-    theme = Theme({"markdown.code": "bold cyan"})  # rich's own has a black background, also on a light terminal
+    # rich's own has a black background, also on a light terminal
+    theme = Theme({"markdown.code": "bold cyan"})
     console = Console(width=min(shutil.get_terminal_size().columns, WIDTH), force_terminal=True, theme=theme)
     with console.capture() as captured:
         console.print(Markdown(text, hyperlinks=False))

@@ -31,7 +31,8 @@ def write_events(names: Sequence[str]) -> int:
     if find_spec("pytest") is None:
         stop("pytest is not installed: pip install pytest")
     before = _read_events()
-    process = subprocess.run([*PYTEST, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603 - our own words
+    # our own words
+    process = subprocess.run([*PYTEST, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603
     if process.returncode:
         click.echo(f"{process.stdout}{process.stderr}", nl=False)
         return 1

@@ -14,7 +14,8 @@ from mcp_functions_harness.problems import not_installed
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-LOOK_SECONDS = 0.2  # the pause between two questions of a block in `until_stopped` whether it is stopped
+# the pause between two questions of a block in `until_stopped` whether it is stopped
+LOOK_SECONDS = 0.2
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -44,7 +44,8 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
                 allow_input_required=True,
             )
         except MCPError as error:
-            refused = error  # raised below, because the client would put it into an exception group here
+            # raised below, because the client would put it into an exception group here
+            refused = error
         else:
             dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
             return dumped
@@ -61,7 +62,8 @@ def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the names of the client
+# the names of the client
+async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001
     """Answer no form. With this callback the client says that it supports forms; the demos answer them themselves."""
     return ElicitResult(action="cancel")
 

@@ -80,7 +80,8 @@ class _Pause:
         write(f"The client has left {', '.join(self._rounds.read_file())}")
         write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
-        shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")  # only the key survives
+        # only the key survives
+        shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")
         with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()
             second = self._second_client()
@@ -98,7 +99,8 @@ class _Pause:
         """Copy the functions, and upgrade the copy of the tool; return the folder of the copies."""
         copy = self._folder / self._root.name / self._functions.name
         shutil.copytree(self._functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        if (self._root / template.FILE).is_file():  # with --runtime the harness reads it, beside the functions
+        # with --runtime the harness reads it, beside the functions
+        if (self._root / template.FILE).is_file():
             shutil.copy(self._root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")

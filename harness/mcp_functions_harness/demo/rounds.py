@@ -90,9 +90,11 @@ class Transcript:
 class Rounds:
     """Runs the rounds of one call. Between two rounds only the client's file is kept."""
 
-    file: Path  # has the URL, the tool's name and its arguments; after a round also its questions and its state
+    # has the URL, the tool's name and its arguments; after a round also its questions and its state
+    file: Path
     transcript: Transcript
-    invocations: list[Invocation] = field(default_factory=list, init=False)  # of the tool, one in each round
+    # of the tool, one in each round
+    invocations: list[Invocation] = field(default_factory=list, init=False)
 
     def begin(self, functions: Path, harness: Harness) -> None:
         """Write the call into the file.

@@ -18,7 +18,8 @@ from mcp_functions_harness.problems import not_installed
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
 PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
-Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # (operation, parameters) -> result
+# (operation, parameters) -> result
+Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
 class DynamoDbApi:
@@ -27,7 +28,8 @@ class DynamoDbApi:
     def __init__(self, tables: Operate) -> None:
         """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
-        self._lock = Lock()  # `StoredTable` takes several steps: no other request may run in between
+        # `StoredTable` takes several steps: no other request may run in between
+        self._lock = Lock()
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -41,7 +43,8 @@ class DynamoDbApi:
             with self._lock:
                 result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
-        except (ValueError, AttributeError):  # the body is not JSON, or moto expects another type in it
+        # the body is not JSON, or moto expects another type in it
+        except (ValueError, AttributeError):
             return _error_response(ClientError("SerializationException"))
         except ClientError as error:
             return _error_response(error)
@@ -60,8 +63,9 @@ class Moto:
             Problem: moto is not installed.
         """
         try:
-            from moto.dynamodb.models import DynamoDBBackend  # noqa: PLC0415 - takes a second to import
-            from moto.dynamodb.responses import DynamoHandler  # noqa: PLC0415
+            # takes a second to import
+            from moto.dynamodb.models import DynamoDBBackend
+            from moto.dynamodb.responses import DynamoHandler
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
 
@@ -70,7 +74,8 @@ class Moto:
             dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)
 
         self._handler = Handler
-        self._lock = Lock()  # moto checks a condition and then writes: no other operation may run in between
+        # moto checks a condition and then writes: no other operation may run in between
+        self._lock = Lock()
         for table in tables:
             self("CreateTable", table)
 
@@ -84,7 +89,8 @@ class Moto:
             status, body = PROTOCOL.ask(self._handler, operation, params)
         result: dict[str, Any] = json.loads(body)
         if status != OK:
-            code = str(result.get("__type", "InternalServerError")).rpartition("#")[2]  # "com.amazonaws…#Code"
+            # "com.amazonaws…#Code"
+            code = str(result.get("__type", "InternalServerError")).rpartition("#")[2]
             raise ClientError(code, status)
         return result
 

@@ -71,7 +71,8 @@ def _create(file: Path) -> None:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as draft_file:
             draft_file.write(json.dumps(content, indent=2) + "\n")
-        os.link(draft, file)  # the file gets its name when it is complete, so no harness reads half a key
+        # the file gets its name when it is complete, so no harness reads half a key
+        os.link(draft, file)
     except FileExistsError:
         pass  # another harness was faster: its key is the project's
     finally:

@@ -67,8 +67,9 @@ class KmsApi:
             Problem: moto is not installed.
         """
         try:
-            from moto.kms.models import KmsBackend  # noqa: PLC0415 - `catalog` and `next` need not import it
-            from moto.kms.responses import KmsResponse  # noqa: PLC0415
+            # `catalog` and `next` need not import it
+            from moto.kms.models import KmsBackend
+            from moto.kms.responses import KmsResponse
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
 
@@ -171,7 +172,8 @@ def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
     changed = dict(params)
     for name in CONTEXT_PARAMETERS:
         if params.get(name):
-            changed[name] = {"": json.dumps(params[name], sort_keys=True)}  # one text, because moto joins several
+            # one text, because moto joins several
+            changed[name] = {"": json.dumps(params[name], sort_keys=True)}
     if params.get("KeyId"):
         changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]  # the id of an ARN
     return changed

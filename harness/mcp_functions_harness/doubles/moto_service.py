@@ -34,7 +34,8 @@ class Protocol(NamedTuple):
 
     def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
         """Call one operation of moto's `responses`; return the HTTP status, and the body, which is JSON."""
-        from moto.core.request import Request  # noqa: PLC0415 - moto takes half a second to import
+        # moto takes half a second to import
+        from moto.core.request import Request
 
         headers = {"X-Amz-Target": f"{self.target}{operation}", "Content-Type": self._content_type}
         url = f"https://{self.service}.{REGION}.amazonaws.com/"

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 MAX_REQUEST = 8 * 1024 * 1024  # bytes
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")
-HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}  # which our server writes itself
+# which our server writes itself
+HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}
 # the resource's type -> its service
 TYPES = {"AWS::S3::Bucket": "s3", "AWS::SQS::Queue": "sqs", "AWS::SecretsManager::Secret": "secretsmanager"}
 
@@ -58,7 +59,8 @@ class OwnServices:
 
     def _make(self) -> None:
         try:
-            from moto.backends import get_backend  # noqa: PLC0415 - takes a second to import
+            # takes a second to import
+            from moto.backends import get_backend
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
 
@@ -83,8 +85,9 @@ UNSET = "local"  # the value of a secret that a deployment generates
 
 def _ask_moto(service: str, request: HttpRequest) -> HttpResponse:
     """Give moto a request as if its client had sent it to AWS."""
-    from botocore.awsrequest import AWSPreparedRequest  # noqa: PLC0415 - takes long to import, as moto does
-    from moto.core.botocore_stubber import BotocoreStubber  # noqa: PLC0415
+    # takes long to import, as moto does
+    from botocore.awsrequest import AWSPreparedRequest
+    from moto.core.botocore_stubber import BotocoreStubber
 
     url = f"https://{service}.{REGION}.amazonaws.com{request.target}"
     headers: Any = {name: value for name, value in request.headers if name.lower() != "host"}

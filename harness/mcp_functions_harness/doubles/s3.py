@@ -20,7 +20,8 @@ from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; the largest objects are tokens of 4 MiB
-FAULTS: dict[str, tuple[type[McpError], str]] = {  # the error, and its reason, that the toolkit's S3 client raises
+# the error, and its reason, that the toolkit's S3 client raises
+FAULTS: dict[str, tuple[type[McpError], str]] = {
     "throttled": (TemporarilyUnavailable, "blobs:SlowDown"),
     "lost": (TemporarilyUnavailable, "blobs:InternalError"),
     "denied": (Misconfigured, "blobs:AccessDenied"),

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-def make_user(iam: Any, name: str, statement: Mapping[str, Any]) -> Credentials:  # noqa: ANN401 - a client of boto3
+# a client of boto3
+def make_user(iam: Any, name: str, statement: Mapping[str, Any]) -> Credentials:  # noqa: ANN401
     """Make a user with a policy of one statement, and an access key.
 
     Args:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from mcp_functions_harness.emulator.process import Emulator
 
 BUILD = Path(".aws-sam/build/template.yaml")
-OWN_SAM = Path(".venv-sam/bin/sam")  # where the project's Makefile installs it; its variable SAM may name another
+# where the project's Makefile installs it; its variable SAM may name another
+OWN_SAM = Path(".venv-sam/bin/sam")
 QUIET = ("--no-confirm-changeset", "--no-progressbar")
 NO_FILES = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "SAM_CLI_TELEMETRY": "0"}
 

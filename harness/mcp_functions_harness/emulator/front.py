@@ -29,7 +29,8 @@ NOT_COPIED = {"connection", "content-length", "date", "host", "keep-alive", "ser
 SERVICE = "execute-api"
 Headers = list[tuple[str, str]]
 Target = tuple[str, int] | None  # the host and port of the emulator; None: AWS itself
-Sign = Callable[[str, str, Headers, bytes], Headers]  # (method, URL, headers, body) -> the headers to send
+# (method, URL, headers, body) -> the headers to send
+Sign = Callable[[str, str, Headers, bytes], Headers]
 
 
 class Caller(NamedTuple):
@@ -60,7 +61,8 @@ class _Handler(BaseHTTPRequestHandler):
             connection.endheaders(body)
             self._send(connection.getresponse())
 
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815 - http.server's names
+    # http.server's names
+    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815
 
     def _send(self, response: HTTPResponse) -> None:
         body = response.read()
@@ -97,7 +99,8 @@ class _Server(ThreadingHTTPServer):
             return HTTPSConnection(host, timeout=ANSWER_SECONDS)
         return HTTPConnection(*target, timeout=ANSWER_SECONDS)
 
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401 - socketserver's types
+    # socketserver's types
+    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
         if self._context is None:
             super().finish_request(request, client_address)
             return

@@ -25,7 +25,8 @@ def main(arguments: list[str]) -> int:
         return 2
     for patch in PATCHES:
         patch.apply()
-    from ministack.app import main as serve  # noqa: PLC0415 - after the patches
+    # after the patches
+    from ministack.app import main as serve
 
     sys.argv[1:] = []
     serve()

@@ -15,7 +15,8 @@ HTTPS = 443
 _resolve = socket.getaddrinfo
 
 
-def _getaddrinfo(host: Any, port: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as in the socket module
+# as in the socket module
+def _getaddrinfo(host: Any, port: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
     name = host.decode() if isinstance(host, bytes) else host
     if isinstance(name, str) and name.endswith(DOMAINS):
         wanted = int(os.environ.get("EMULATOR_TLS_PORT", HTTPS)) if int(port or 0) == HTTPS else port

@@ -22,7 +22,8 @@ LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 DOMAIN = f"{REGION}.amazonaws.com"  # of the hosts that MiniStack answers for
-ROOT_KEY = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}  # MiniStack's administrator
+# MiniStack's administrator
+ROOT_KEY = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 START_SECONDS = 60
 STOP_SECONDS = 20
 
@@ -111,7 +112,8 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break
-        with suppress(OSError), urllib.request.urlopen(f"{url}/_ministack/health", timeout=2):  # noqa: S310 - loopback
+        # loopback
+        with suppress(OSError), urllib.request.urlopen(f"{url}/_ministack/health", timeout=2):  # noqa: S310
             return
         time.sleep(0.1)
     lines = log.read_text(encoding="utf-8", errors="replace").strip()

@@ -21,7 +21,8 @@ from mcp_functions.oauth.provider import challenge
 T = TypeVar("T")
 
 CODE_SECONDS = 60.0  # how long a code is valid
-MAX_ENTRIES = 1000  # how many clients, codes and refresh tokens each are kept, so that no client fills the memory
+# how many clients, codes and refresh tokens each are kept, so that no client fills the memory
+MAX_ENTRIES = 1000
 
 
 @dataclass(frozen=True)

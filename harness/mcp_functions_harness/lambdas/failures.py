@@ -56,10 +56,12 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
     while current is not None:
         current.stack = traceback.StackSummary.from_list(_without_runs(_author_frames(current)))
         context = current.__context__
-        if context and not _has_author(context):  # an exception inside the toolkit or a library, which it has handled
+        # an exception inside the toolkit or a library, which it has handled
+        if context and not _has_author(context):
             current.__context__ = None
         cause = current.__cause__
-        if cause and not _has_author(cause):  # a library's reason: its text says more than its frames
+        # a library's reason: its text says more than its frames
+        if cause and not _has_author(cause):
             cause.stack = traceback.StackSummary()
             cause.__cause__ = cause.__context__ = None
         current = cause or current.__context__
@@ -97,7 +99,8 @@ def place(error: BaseException, folder: Path) -> str:
         folder: the function's folder.
     """
     root = folder.parent.parent.resolve()
-    if isinstance(error, SyntaxError) and error.filename:  # no frame is in the file that cannot be read
+    # no frame is in the file that cannot be read
+    if isinstance(error, SyntaxError) and error.filename:
         places = [(error.filename, error.lineno)]
     else:
         places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

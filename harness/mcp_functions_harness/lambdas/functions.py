@@ -38,7 +38,8 @@ class Function:
     """One loaded function."""
 
     folder: str  # the name of its folder
-    handler: Callable[[dict[str, Any], Any], Any]  # its entry point, called with an event and Lambda's context
+    # its entry point, called with an event and Lambda's context
+    handler: Callable[[dict[str, Any], Any], Any]
 
     @property
     def handlers(self) -> tuple[Any, ...]:
@@ -110,7 +111,8 @@ class Functions(AbstractContextManager["Functions", None]):
 
 def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
     path = _short_path(app)
-    token = running_function.set(app.parent.name)  # so that the module sees the function's environment variables
+    # so that the module sees the function's environment variables
+    token = running_function.set(app.parent.name)
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
@@ -158,7 +160,8 @@ def why_not_loaded(error: BaseException, app: Path) -> str:
     if place and place not in summary:
         text += f" ({place})"
     remedy = failures.remedy(error)
-    if isinstance(error, ModuleNotFoundError) and "on Lambda" not in summary:  # `Folder` says there what to do
+    # `Folder` says there what to do
+    if isinstance(error, ModuleNotFoundError) and "on Lambda" not in summary:
         remedy = f"a package belongs in {_short_path(app.with_name('requirements.txt'))}, shared code in {COMMON}/"
     return f"{text}; {remedy}" if remedy else text
 

@@ -26,7 +26,8 @@ CONTEXT_NAMES = ("ctx", "context")
 DECORATORS = ("tool", "prompt", "resource")
 CAPABILITIES = ("Elicit", "Step", "Sample", "ListRoots", "Progress", "Log")
 AWAITED = "wait"  # the method of a capability that is awaited: `await step.wait(…)`
-FORM_KEYWORDS = ("response_type", "schema", "requested_schema")  # of FastMCP and of the official SDK
+# of FastMCP and of the official SDK
+FORM_KEYWORDS = ("response_type", "schema", "requested_schema")
 # the method of a Context -> its capability, and the call that works here
 OF_CONTEXT = {
     "elicit": ("elicit: Elicit", 'elicit("key", "Which seat?", Form)'),
@@ -83,7 +84,8 @@ class _Module:
 
     uses_toolkit: bool = False
     contexts: set[str] = field(default_factory=set)  # names of another library's Context
-    servers: set[str] = field(default_factory=set)  # names of another library's server, or of the library
+    # names of another library's server, or of the library
+    servers: set[str] = field(default_factory=set)
     defined: set[str] = field(default_factory=set)
 
     @classmethod
@@ -172,7 +174,8 @@ def _of_injection(argument: ast.arg, part: ast.expr | None) -> Iterator[tuple[in
         if not isinstance(call, ast.Call) or _last_name(call.func) not in INJECTED:
             continue
         annotation = argument.annotation
-        if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):  # Annotated[type, …]
+        # Annotated[type, …]
+        if isinstance(annotation, ast.Subscript) and isinstance(annotation.slice, ast.Tuple):
             annotation = annotation.slice.elts[0]
         works = INJECTED[_last_name(call.func)].format(
             name=argument.arg,

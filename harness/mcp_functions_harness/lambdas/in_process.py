@@ -26,7 +26,8 @@ from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
 TIMEOUT = 29.0
-WORKER_TIMEOUT = 900.0  # for a worker, the second Lambda of a function, which continues its MCP tasks
+# for a worker, the second Lambda of a function, which continues its MCP tasks
+WORKER_TIMEOUT = 900.0
 
 
 class Context:
@@ -59,7 +60,8 @@ class ResponseSizeTooLarge(Exception):
     """The result is longer than Lambda's limit."""
 
 
-ERROR_TYPES = {  # Lambda's names for these exceptions. For any other, Lambda reports the name of its class.
+# Lambda's names for these exceptions. For any other, Lambda reports the name of its class.
+ERROR_TYPES = {
     MarshalError: "Runtime.MarshalError",
     ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
     SystemExit: "Runtime.ExitError",
@@ -82,7 +84,8 @@ class InProcess:
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""
-        return copy_context().run(self._call, folder, event)  # what the call sets in its context ends with the call
+        # what the call sets in its context ends with the call
+        return copy_context().run(self._call, folder, event)
 
     def _call(self, folder: str, event: bytes) -> Outcome:
         name = folder.removesuffix(WORKER_SUFFIX)
@@ -97,7 +100,8 @@ class InProcess:
         error_type = None
         try:
             payload = _to_json(self.functions[name].handler(json.loads(event), context))
-        except BaseException as error:  # noqa: BLE001 - a function may raise anything, and Lambda goes on
+        # a function may raise anything, and Lambda goes on
+        except BaseException as error:  # noqa: BLE001
             error_type = ERROR_TYPES.get(type(error), type(error).__name__)
             payload = _error_object(error, error_type, context.aws_request_id)
             shown.append(self._show_traceback(folder, error))

@@ -120,7 +120,8 @@ class Folder(MetaPathFinder):
     def _check_relative(self, importing_package: str, level: int) -> None:
         """Refuse a relative import that leaves the packages inside the folder."""
         __tracebackhide__ = True
-        depth = importing_package.removeprefix(self._package).count(".")  # 0 for app.py, 1 for a package beside it
+        # 0 for app.py, 1 for a package beside it
+        depth = importing_package.removeprefix(self._package).count(".")
         if level > depth:
             outside = "attempted relative import with no known parent package: Lambda loads app.py without a package"
             raise ImportError(outside)

@@ -4,8 +4,10 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-COMMON = Path("layers/common/python")  # modules that a project's functions share; on Lambda the layer /opt/python
-IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}  # modules that every function finds
+# modules that a project's functions share; on Lambda the layer /opt/python
+COMMON = Path("layers/common/python")
+# modules that every function finds
+IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}
 
 
 def common(directory: Path) -> Path:

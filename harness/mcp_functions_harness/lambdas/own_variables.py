@@ -19,7 +19,8 @@ from mcp_functions_harness import environment
 
 # the folder of the function that runs in this thread; "" if none runs
 running_function: ContextVar[str] = ContextVar("running_function", default="")
-SetOwn: TypeAlias = Callable[[Mapping[str, Mapping[str, str]]], None]  # takes the variables of each function, by folder
+# takes the variables of each function, by folder
+SetOwn: TypeAlias = Callable[[Mapping[str, Mapping[str, str]]], None]
 
 
 class _Environment(MutableMapping[str, str]):

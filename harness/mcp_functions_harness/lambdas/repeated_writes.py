@@ -40,7 +40,8 @@ READING_OPERATIONS = re.compile(
 LIBRARIES = tuple(
     os.path.realpath(path) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
 )
-HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120 - compared with texts
+# compared with texts
+HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
 HTTPX = ("httpx", "httpx2")  # its successor has the same classes
 WRITING_FLAGS = os.O_WRONLY | os.O_RDWR
 REMEDY = 'if it must not happen twice, write step("key", function, …)'
@@ -51,7 +52,8 @@ class RepeatedWrites:
 
     def __init__(self) -> None:
         """Remember no call yet."""
-        self._calls: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()  # flow -> write -> its first round
+        # flow -> write -> its first round
+        self._calls: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()
         self._told: set[tuple[str, str]] = set()
         self._lock = Lock()
 
@@ -129,7 +131,8 @@ class RepeatedWrites:
             if owner is not None and not hasattr(owner.send, "hears_writes"):
                 owner.send = self._heard(owner.send, lambda request: (request.method, request.url))
         session = getattr(sys.modules.get("aiohttp"), "ClientSession", None)
-        if session is not None and not hasattr(session._request, "hears_writes"):  # noqa: SLF001 - every method calls it
+        # every method calls it
+        if session is not None and not hasattr(session._request, "hears_writes"):  # noqa: SLF001
             session._request = self._heard(session._request, lambda method, url: (method, url))  # noqa: SLF001
 
     def _heard(self, send: Any, read: Any) -> Any:  # noqa: ANN401 - methods of two libraries
@@ -157,7 +160,8 @@ def heard() -> RepeatedWrites:
 
 def _frames() -> Iterator[FrameType]:
     """Yield the frames from the caller outwards, without those of this module."""
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack` would read every file
+    # `inspect.stack` would read every file
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001
     while frame is not None:
         if frame.f_code.co_filename != __file__:
             yield frame

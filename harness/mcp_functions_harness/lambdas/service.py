@@ -24,9 +24,11 @@ class Outcome:
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
-    traceback: str = ""  # what the function's code raised, as the author's terminal shows it; "" in another process
+    # what the function's code raised, as the author's terminal shows it; "" in another process
+    traceback: str = ""
     pid: int | None = None  # the process that ran the function; None: the harness's own
-    init_milliseconds: float | None = None  # the duration of the process's start; None if it was running already
+    # the duration of the process's start; None if it was running already
+    init_milliseconds: float | None = None
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
 
@@ -35,7 +37,8 @@ class Invocation(Outcome):
     """The record of a call. Its payload is empty, because the records of many calls are kept."""
 
     folder: str  # the function's folder
-    http_request_id: str  # API Gateway's id of the request; "" for a worker, which continues a task without a request
+    # API Gateway's id of the request; "" for a worker, which continues a task without a request
+    http_request_id: str
 
 
 class Watcher(Protocol):
@@ -48,7 +51,8 @@ class Watcher(Protocol):
         """Show the progress of a running call: `progress` and `total` of MCP."""
 
 
-Run: TypeAlias = Callable[[str, bytes], Outcome]  # runs a function, by its folder, with an event as JSON
+# runs a function, by its folder, with an event as JSON
+Run: TypeAlias = Callable[[str, bytes], Outcome]
 
 
 class Throttled(Exception):

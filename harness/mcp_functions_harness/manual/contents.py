@@ -45,7 +45,8 @@ PATHS = {
     "sign-in": "layers/shared/mcp_functions/oauth/sign-in.md",
 }
 TOOLKIT = "layers/shared/"  # a wheel has what is below it beside this package
-HERE = Path(__file__).parent / "pages"  # of a wheel: the files of the repository that its pages lead to
+# of a wheel: the files of the repository that its pages lead to
+HERE = Path(__file__).parent / "pages"
 ROOT = HERE if HERE.is_dir() else Path(__file__).parents[3]  # in a clone the repository itself
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
@@ -79,7 +80,8 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """Its sections, in their order; the first is the whole page."""
-        without_code = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), self.text)  # of the same length
+        # of the same length
+        without_code = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), self.text)
         headings = list(re.finditer(r"^(#+) (.*)$", without_code, re.MULTILINE))
         sections = []
         for number, heading in enumerate(headings):

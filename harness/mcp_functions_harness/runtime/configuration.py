@@ -110,7 +110,8 @@ class Template:
             try:
                 block = self._block(directory / folder, "")
                 of_function, lines = self._variables(block) if block else ({}, [])
-            except Problem as problem:  # the function's block has a condition that only a deployment knows
+            # the function's block has a condition that only a deployment knows
+            except Problem as problem:
                 of_function, lines = {}, [str(problem)]
             variables[folder] = {name: text_ for name, text_ in of_function.items() if name not in self._harness_values}
             missing += lines

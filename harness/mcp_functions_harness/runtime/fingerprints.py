@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
-Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]  # path, nanoseconds of the last change, bytes
+# path, nanoseconds of the last change, bytes
+Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
 
 
 def of_folder(folder: Path) -> Fingerprint:

@@ -16,7 +16,8 @@ from mcp_functions_harness.environment import ACCOUNT, REGION, STACK, arn
 NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
 FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
-NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # the properties that `Ref` returns
+# the properties that `Ref` returns
+NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")
 # the ARNs of resources whose attribute Arn functions may read, with {} for the name
 ARNS = {
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
@@ -75,7 +76,8 @@ class Resolver:
         resolved = {name: self.value(part) for name, part in expression.items()}
         return {name: value for name, value in resolved.items() if value is not NO_VALUE}
 
-    def _call(self, function: str, argument: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912 - a case for each
+    # a case for each
+    def _call(self, function: str, argument: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
         match function, argument:
             case "Ref", str(name):
                 return self._ref(name)

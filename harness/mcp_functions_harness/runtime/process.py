@@ -54,7 +54,8 @@ class Process:
         self.api = RuntimeApi()
         self.output = ProcessOutput(on_line)
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - this interpreter and a function of the user's
+            # this interpreter and a function of the user's
+            self._process = subprocess.Popen(  # noqa: S603
                 command,
                 cwd=folder,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self.api.address},
@@ -84,8 +85,10 @@ class Process:
     @property
     def peak_memory(self) -> int:
         """The most memory that the process has had, in MB; 0 if unknown. After its end, the last known."""
-        if self._process.returncode is None:  # after its end, the system may give its pid to another process
-            kilobytes = _status(self.pid).get("VmHWM", "0 kB").split()[0]  # proc(5): the "high water mark"
+        # after its end, the system may give its pid to another process
+        if self._process.returncode is None:
+            # proc(5): the "high water mark"
+            kilobytes = _status(self.pid).get("VmHWM", "0 kB").split()[0]
             self._peak_memory = max(self._peak_memory, math.ceil(int(kilobytes) / 1024))
         return self._peak_memory
 
@@ -98,7 +101,8 @@ class Process:
 
     def kill(self) -> None:
         """Kill the process and its children; then its last event is an `Exit`."""
-        if self._process.returncode is None:  # after its end, the system may give its pid to another process
+        # after its end, the system may give its pid to another process
+        if self._process.returncode is None:
             kill_group(self.pid)
 
     def join(self) -> None:
@@ -170,4 +174,5 @@ def _is_ending(status: Mapping[str, str]) -> bool:
     # proc(5): signals pending for the thread, and for the whole process, as hexadecimal bit sets
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     bit_of_sigkill = 1 << (signal.SIGKILL - 1)
-    return bool(pending & bit_of_sigkill) or "VmHWM" not in status  # a process that has exited has no memory
+    # a process that has exited has no memory
+    return bool(pending & bit_of_sigkill) or "VmHWM" not in status

@@ -22,7 +22,8 @@ OUT_OF_MEMORY = "Runtime.OutOfMemory"
 TIMED_OUT = "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
-LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # what the names of the platform's errors begin with
+# what the names of the platform's errors begin with
+LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})
 
 
 class FailedError(Exception):
@@ -49,7 +50,8 @@ def report(outcome: Outcome, memory_limit: int) -> str:
         parts.append(f"Max Memory Used: {outcome.memory_mb} MB")
     if init is not None:
         parts.append(f"Init Duration: {init:.2f} ms")
-    if error.partition(".")[0] in LAMBDA_PREFIXES:  # Lambda writes no exception of the function into this line
+    # Lambda writes no exception of the function into this line
+    if error.partition(".")[0] in LAMBDA_PREFIXES:
         parts += _status(error)
     return "\t".join(parts)
 

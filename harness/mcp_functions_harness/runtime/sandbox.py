@@ -43,7 +43,8 @@ class Sandbox:
     fingerprint: object
     start_process: Callable[[], Process]
     _process: Process | None = field(default=None, init=False)  # the one that was started last
-    _init_milliseconds: float | None = field(default=None, init=False)  # of `initialize`, until it is reported
+    # of `initialize`, until it is reported
+    _init_milliseconds: float | None = field(default=None, init=False)
     _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
     # `end` comes from another thread. The lock keeps a process from being started after it.
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -92,7 +93,8 @@ class Sandbox:
             error=error,
             pid=self._process.pid if self._process else None,
             init_milliseconds=self._init_milliseconds,
-            memory_mb=min(self._peak_memory, self.configuration.memory) or None,  # as Lambda reports it
+            # as Lambda reports it
+            memory_mb=min(self._peak_memory, self.configuration.memory) or None,
         )
         self._init_milliseconds = None
         self._write_end(outcome)
@@ -157,7 +159,8 @@ class Sandbox:
         task.deadline_ms = int((time.time() + deadline - time.monotonic()) * 1000)
         process.api.give(task)
         event = process.next_event(deadline)
-        while event == api.Ready():  # from the end of the last invocation, when the process asked for this task
+        # from the end of the last invocation, when the process asked for this task
+        while event == api.Ready():
             event = process.next_event(deadline)
         # An idle process may have ended. At the first invocation it has just started, so its own code has ended it.
         if isinstance(event, api.Exit) and not task.is_taken and not is_first:
@@ -170,7 +173,8 @@ class Sandbox:
     def _clean_up(self, process: Process, event: api.ProcessEvent | None, deadline: float) -> None:
         """After a failed invocation, kill the process, unless Lambda would use it again."""
         if isinstance(event, api.ResponseTooLarge):
-            process.next_event(deadline)  # the runtime client exits after this error, or asks for the next event
+            # the runtime client exits after this error, or asks for the next event
+            process.next_event(deadline)
         elif self._has_too_much_memory or not isinstance(event, api.FunctionError):
             _kill_and_join(process)
 

@@ -17,7 +17,8 @@ import subprocess
 import sys
 from threading import Lock
 
-COMMAND = (sys.executable, "-I", "-S", __file__)  # without site-packages it starts in a few milliseconds
+# without site-packages it starts in a few milliseconds
+COMMAND = (sys.executable, "-I", "-S", __file__)
 
 
 class Watchdog:

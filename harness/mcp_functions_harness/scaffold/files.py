@@ -11,7 +11,8 @@ from mcp_functions_harness.problems import first_line, stop
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name
-DOT = "dot-"  # a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
+# a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
+DOT = "dot-"
 PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 
@@ -66,7 +67,8 @@ def take_back(root: Path, names: Iterable[str]) -> None:
     """Remove files that `write` has written, and the folders that are empty then."""
     for name in names:
         path = root / name
-        with suppress(OSError):  # it was not written: the disk has an error, or a file is in the place of a folder
+        # it was not written: the disk has an error, or a file is in the place of a folder
+        with suppress(OSError):
             path.unlink()
         for folder in path.parents:
             if folder == root or not folder.is_dir() or any(each.name != "__pycache__" for each in folder.iterdir()):

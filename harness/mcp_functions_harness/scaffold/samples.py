@@ -32,9 +32,12 @@ class Draft:
     name: str  # the name of the function and of its folder
     comment: str  # the comment on its resource in template.yaml
     policies: tuple[str, ...]  # SEAL, KEEP or neither
-    has_worker: bool = False  # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
-    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text of a new file
-    copies: Mapping[str, Path] = field(default_factory=dict)  # path in the project -> a file that is copied there
+    # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
+    has_worker: bool = False
+    # path in the project -> text of a new file
+    files: Mapping[str, str] = field(default_factory=dict)
+    # path in the project -> a file that is copied there
+    copies: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def logical_id(self) -> str:

@@ -13,7 +13,8 @@ NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
 # Characters. The longest name of a Lambda is "<stack>-prod_<name>-worker", and AWS allows 64 characters.
 MAX_NAME = 33
 MAX_STACK = 18
-RESERVED = {*mcp_functions.__all__, "elicit", "handler"}  # names that a function's app.py imports or defines
+# names that a function's app.py imports or defines
+RESERVED = {*mcp_functions.__all__, "elicit", "handler"}
 
 
 def check(name: str) -> None:

@@ -18,7 +18,8 @@ class Examined(NamedTuple):
     """The skills of a project."""
 
     content: Mapping[str, Any]  # of skills.json (`mcp_functions.skills.bundle`)
-    complaints: list[str]  # what is wrong, each with its file and line; then the content is not complete
+    # what is wrong, each with its file and line; then the content is not complete
+    complaints: list[str]
 
 
 def examine(directory: Path) -> Examined:

@@ -24,10 +24,12 @@ MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
 # Characters that a path on some system, or a URI, gives another meaning.
 UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|%#]')
-RESERVED = "io.modelcontextprotocol/"  # "keys prefixed with `io.modelcontextprotocol/` are reserved"
+# "keys prefixed with `io.modelcontextprotocol/` are reserved"
+RESERVED = "io.modelcontextprotocol/"
 SCOPES = f"{OWN_META}scopes"
 HIDE = f"{OWN_META}hide-without-scopes"
-GUESSED = MimeTypes(filenames=())  # the table of Python alone: a machine's own differs from the next one's
+# the table of Python alone: a machine's own differs from the next one's
+GUESSED = MimeTypes(filenames=())
 GUESSED.add_type("text/markdown", ".md")
 GUESSED.add_type("application/yaml", ".yaml")
 GUESSED.add_type("application/yaml", ".yml")
@@ -134,7 +136,8 @@ def _walk(folder: Path, shown: str, complaints: list[str]) -> Iterator[tuple[str
                 continue
             mode = entry.lstat().st_mode
             if stat.S_ISLNK(mode):
-                target = os.readlink(entry)  # noqa: PTH115 - a text for the reader, which need not exist
+                # a text for the reader, which need not exist
+                target = os.readlink(entry)  # noqa: PTH115
                 complaints.append(f"{shown}/{path}: it is a link to {target}: copy the file into the skill")
             elif stat.S_ISDIR(mode):
                 to_visit.append(entry)

@@ -51,7 +51,8 @@ class Frontmatter(NamedTuple):
     """The frontmatter of a SKILL.md."""
 
     values: dict[str, Any]  # as JSON
-    lines: dict[str, int]  # the line of each key in the file, from 1; keys of `metadata` are "metadata.<key>"
+    # the line of each key in the file, from 1; keys of `metadata` are "metadata.<key>"
+    lines: dict[str, int]
 
 
 def read(text: str) -> Frontmatter:

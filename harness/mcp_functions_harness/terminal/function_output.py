@@ -15,8 +15,10 @@ from typing import TextIO, TypeAlias
 from mcp_functions_harness.lambdas.own_variables import running_function
 from mcp_functions_harness.terminal.log_lines import TOOLKIT, is_skipped
 
-WriteLog: TypeAlias = Callable[[str, str, str], None]  # writes a function's folder, a line, and its style
-AWS_CLIENTS = ("boto3", "botocore")  # say at INFO where they found credentials, which are the harness's own
+# writes a function's folder, a line, and its style
+WriteLog: TypeAlias = Callable[[str, str, str], None]
+# say at INFO where they found credentials, which are the harness's own
+AWS_CLIENTS = ("boto3", "botocore")
 FAILED = "red"  # a style of `rich`
 
 
@@ -27,7 +29,8 @@ class FunctionStream(io.TextIOBase):
         """Write lines of functions with `write_log`, and what is printed outside of functions to `out`."""
         self._write_log = write_log
         self._out = out
-        self._partial_lines: dict[tuple[str, int], str] = {}  # starts of lines without an end, by folder and thread
+        # starts of lines without an end, by folder and thread
+        self._partial_lines: dict[tuple[str, int], str] = {}
 
     def write(self, text: str) -> int:
         """Write complete lines, and keep the start of the next one."""

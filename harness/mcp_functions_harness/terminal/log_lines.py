@@ -22,7 +22,8 @@ PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
 PLATFORM_FIELDS = {"time", "type", "record"}  # of such a line with LogFormat JSON
 # Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
-LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # every line of Lambda's own JSON formatter has them
+# every line of Lambda's own JSON formatter has them
+LAMBDA_FIELDS = {"timestamp", "level", "requestId"}
 
 # every line of a Logger of Powertools has the first four; nobody reads the others at a terminal
 POWERTOOLS_FIELDS = {"level", "location", "message", "timestamp"}

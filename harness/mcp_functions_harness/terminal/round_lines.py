@@ -28,7 +28,8 @@ from mcp_functions_harness.terminal.safe_text import safe_line
 
 INTERNAL_ERROR = -32603  # JSON-RPC's code
 SERVER_ERROR = 500  # the first HTTP status that means an error of the server
-CRASH_TEXT = "failed unexpectedly. The server's log says why."  # the toolkit's text for a tool that raised by accident
+# the toolkit's text for a tool that raised by accident
+CRASH_TEXT = "failed unexpectedly. The server's log says why."
 MAX_TEXT = 60  # the most characters of a client's text in a line
 
 

@@ -22,7 +22,8 @@ import click
 UNSAFE = re.compile(
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # the control characters of ASCII and Latin-1
-    "\xad\u200b\u2060-\u2064\ufeff"  # zero width. The joiners U+200C and U+200D stay: Persian and emoji need them
+    # zero width. The joiners U+200C and U+200D stay: Persian and emoji need them
+    "\xad\u200b\u2060-\u2064\ufeff"
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of text
     "\u2028\u2029"  # separators of lines and paragraphs
     "\u206a-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"  # deprecated formats, annotations and tags
@@ -42,7 +43,8 @@ def safe_line(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be", "surrogatepass")  # JSON writes a character above U+FFFF as two units
+    # JSON writes a character above U+FFFF as two units
+    units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 

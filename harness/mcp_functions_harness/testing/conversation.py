@@ -27,7 +27,8 @@ from mcp_functions_harness.testing.failures import captured_failures, ends_test
 from mcp_functions_harness.testing.transcript import Transcript
 
 METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
-WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}  # claude.ai declares this
+# claude.ai declares this
+WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
 WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
 MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many

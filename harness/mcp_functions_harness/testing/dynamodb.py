@@ -31,7 +31,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<=": le, "<": lt
 FAULTS = {
     "throttled": ("ThrottlingException", 400),  # the operation does not happen
     "lost": ("InternalServerError", 500),  # the operation happens, but its response is lost
-    "unanswered": ("ReadTimeoutError", 0),  # the operation does not happen, and there is no response
+    # the operation does not happen, and there is no response
+    "unanswered": ("ReadTimeoutError", 0),
     "denied": ("AccessDeniedException", 400),  # the operation does not happen
 }
 # the members of a request with a condition
@@ -54,7 +55,8 @@ class MemoryTable:
         self.weather = weather
         self.items: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
-        self._previous: dict[str, dict[str, Any]] = {}  # the item before the last write, for inconsistent reads
+        # the item before the last write, for inconsistent reads
+        self._previous: dict[str, dict[str, Any]] = {}
         self._lock = RLock()
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:

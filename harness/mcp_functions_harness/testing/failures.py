@@ -47,7 +47,8 @@ def captured_failures() -> Iterator[Failures]:
     thread = get_ident()
 
     def keep_errors(record: logging.LogRecord) -> bool:
-        is_request_line = hasattr(record, "outcome")  # `Failures.listen` keeps these lines, which alone have this field
+        # `Failures.listen` keeps these lines, which alone have this field
+        is_request_line = hasattr(record, "outcome")
         if record.levelno >= logging.ERROR and record.thread == thread and not is_request_line:
             failures.lines.append(record.getMessage())
         return True  # every record is logged

@@ -24,7 +24,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Import functions/<name>/ in tests as Lambda imports it: what it finds there, and nothing more."""
     directory = early_config.rootpath / "functions"
     if any(directory.glob("*/app.py")):
-        from mcp_functions_harness.lambdas.loading import Folder  # noqa: PLC0415 - only a project with functions needs it
+        # only a project with functions needs it
+        from mcp_functions_harness.lambdas.loading import Folder
 
         collecting = Collecting()
         early_config.pluginmanager.register(collecting)
@@ -58,8 +59,9 @@ class Collecting:
         """
         if not self._is_collecting or isinstance(error, pytest.Collector.CollectError):
             return error
-        from mcp_functions_harness.lambdas import failures  # noqa: PLC0415 - only for a function that does not load
-        from mcp_functions_harness.lambdas.functions import why_not_loaded  # noqa: PLC0415
+        # only for a function that does not load
+        from mcp_functions_harness.lambdas import failures
+        from mcp_functions_harness.lambdas.functions import why_not_loaded
 
         text = why_not_loaded(error, app)
         where = failures.place(error, app.parent) or text
@@ -78,7 +80,8 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
         if report.failed:
             report.sections += [("the conversation" if len(talks) == 1 else "a conversation", text) for text in talks]
     if call.when == "call" and FAILURES in sys.modules:
-        raised = sys.modules[FAILURES].take_raised()  # also after success: the next test begins with none
+        # also after success: the next test begins with none
+        raised = sys.modules[FAILURES].take_raised()
         if report.failed:
             report.sections += [(f"{name} raised", text) for name, text in raised]
     return report
@@ -87,23 +90,27 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
 @pytest.fixture(scope="session")
 def mcp_deployed() -> Iterator[None]:
     """Give the functions of a test session a deployment: the template's variables, and a KMS on loopback."""
-    from mcp_functions_harness.testing import deployed  # noqa: PLC0415 - imported only by tests that use the fixture
+    # imported only by tests that use the fixture
+    from mcp_functions_harness.testing import deployed
 
     with deployed():
         yield
 
 
 @pytest.fixture
-def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is around the conversation
+# it is around the conversation
+def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001
     """Return the class of conversations, inside the session's deployment."""
-    from mcp_functions_harness.testing import Conversation  # noqa: PLC0415 - imported only by tests that use the fixture
+    # imported only by tests that use the fixture
+    from mcp_functions_harness.testing import Conversation
 
     return Conversation
 
 
 @pytest.fixture(scope="session")
 def _project(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    from mcp_functions_harness.testing.deployment import deployed_project  # noqa: PLC0415 - see `mcp_deployed`
+    # see `mcp_deployed`
+    from mcp_functions_harness.testing.deployment import deployed_project
 
     with deployed_project(request.config.rootpath / "functions") as for_one_test:
         yield for_one_test

@@ -24,7 +24,8 @@ INDENT = " " * 5
 ACCEPTED = {"action", "content"}  # the members of an answer that fills in a form
 VERBS = {"decline": "declines", "cancel": "cancels"}
 
-_talks: list[Transcript] = []  # of the running test; module-level, because the pytest plugin reads it
+# of the running test; module-level, because the pytest plugin reads it
+_talks: list[Transcript] = []
 
 
 def note(talk: Transcript) -> None:

@@ -194,7 +194,8 @@ class Calls:
         self._server.told = check_deadline
         try:
             result = self._server.follow(task, self._answer)
-        except (Refused, OSError, ValueError) as error:  # the last two: no response, or one that is not JSON-RPC
+        # the last two: no response, or one that is not JSON-RPC
+        except (Refused, OSError, ValueError) as error:
             raise Failed(message=f"the task of {call} did not complete: {error}") from error
         if result.get("isError"):
             raise Failed(message=f"the task of {call} reported a tool error")

@@ -25,5 +25,7 @@ class Choices(Access):
 class Options(Choices):
     """All options."""
 
-    named_tools: Sequence[tuple[str, Mapping[str, Any]]]  # tools that may be called, with their arguments
-    answers: Mapping[str, Any]  # by a question's key: the content of its form, "decline" or "cancel"
+    # tools that may be called, with their arguments
+    named_tools: Sequence[tuple[str, Mapping[str, Any]]]
+    # by a question's key: the content of its form, "decline" or "cancel"
+    answers: Mapping[str, Any]

@@ -22,8 +22,10 @@ LOG_GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 POLL_SECONDS = 2.0  # pause between two looks at a log
-NAMESPACE = "mcp-functions/"  # what the namespaces of the metrics begin with that the template's filters count
-CLOCK_SECONDS = 60  # how much this machine's clock may be fast: a line may be that much older than `began`
+# what the namespaces of the metrics begin with that the template's filters count
+NAMESPACE = "mcp-functions/"
+# how much this machine's clock may be fast: a line may be that much older than `began`
+CLOCK_SECONDS = 60
 MAX_NAMES = 100  # DescribeAlarms takes no more names
 
 
@@ -49,7 +51,8 @@ class Stack:
         if ENDPOINT not in outputs:
             stop(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
         self.endpoint = str(outputs[ENDPOINT])
-        self._names = defaultdict[str, list[str]](list)  # the names of resources (their physical ids), by type
+        # the names of resources (their physical ids), by type
+        self._names = defaultdict[str, list[str]](list)
         for resource in resources:
             self._names[resource["ResourceType"]].append(resource.get("PhysicalResourceId", ""))
 
@@ -140,7 +143,8 @@ class Stack:
         return {metric["metricName"] for found in filters for metric in found["metricTransformations"]}
 
 
-def _has_line(logs: Any, group: str, request_id: str, since: int) -> bool:  # noqa: ANN401 - a client of boto3
+# a client of boto3
+def _has_line(logs: Any, group: str, request_id: str, since: int) -> bool:  # noqa: ANN401
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=group, filterPattern=f'"{request_id}"', startTime=since
     )

@@ -95,14 +95,16 @@ class Parts:
 
     def make_seals(self) -> SealFactory:
         """Make what encrypts. If the function has no keys, its first use fails."""
-        from mcp_functions.dispatch.seal_factory import SealFactory  # noqa: PLC0415 - many functions seal nothing
+        # many functions seal nothing
+        from mcp_functions.dispatch.seal_factory import SealFactory
 
         return SealFactory(self.settings, self.service, self.options.wrapping, self.options.codec, now=self.now)
 
     @cached_property
     def invoke_worker(self) -> Callable[[str, str | None], None]:
         """Invokes the worker of this function for the id and the owner of a task."""
-        from mcp_functions.tasks.task_store import WorkerInvoker  # noqa: PLC0415 - few functions have tasks
+        # few functions have tasks
+        from mcp_functions.tasks.task_store import WorkerInvoker
 
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
         name = f"{self.settings.stack}_{self.folder}{WORKER_SUFFIX}{self.settings.qualifier}"
@@ -123,7 +125,8 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
     # Tasks: a tool has `task=…`.
     tasks = run_task = None
     if any(handler.task for handler in handlers) and parts.seals and is_deployed("tasks"):
-        from mcp_functions.tasks import methods, task_store, worker  # noqa: PLC0415 - few functions have tasks
+        # few functions have tasks
+        from mcp_functions.tasks import methods, task_store, worker
 
         table = parts.seals.table(settings.max_task_ttl)
         store = task_store.TaskStore(
@@ -134,13 +137,14 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
 
     # Handlers that ask, or that have steps: conversations, imported when the first request needs them.
     def make_conversations() -> Conversations:
-        from mcp_functions.dispatch.conversations import Conversations  # noqa: PLC0415
+        from mcp_functions.dispatch.conversations import Conversations
 
         return Conversations(parts.audience, parts.seals, now=now, audit=audit, tasks=tasks)
 
     server: Any = front_door
     if front_door is None:
-        from mcp_functions.dispatch.dispatcher import Dispatcher  # noqa: PLC0415 - `serve` has imported it at init
+        # `serve` has imported it at init
+        from mcp_functions.dispatch.dispatcher import Dispatcher
 
         server = Dispatcher(handlers, settings, make_conversations, tasks, _catalog_with_skills(parts))
 
@@ -151,7 +155,7 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
     # Clients of 2025: MCP_EARLIER_REVISIONS. The first of them imports what only they need.
     @cache
     def legacy_server() -> LegacyServer:
-        from mcp_functions.legacy import LegacyServer  # noqa: PLC0415
+        from mcp_functions.legacy import LegacyServer
 
         return LegacyServer(settings, answer, listed, parts.seals, now=now)
 
@@ -173,7 +177,8 @@ def _make_translator(
     parts: Parts, answer: Callable[[Request], AnyResult], catalog: Mapping[str, Any], front_door: Forwarder | None
 ) -> FrontDoorDialects | FunctionDialects:
     """Make what translates the requests of dialects for `answer`, in a front door or in a function with handlers."""
-    from mcp_functions import dialects  # noqa: PLC0415 - few deployments have one
+    # few deployments have one
+    from mcp_functions import dialects
 
     loaded = dialects.load(parts.settings.dialects)
     if front_door is not None:
@@ -194,17 +199,20 @@ def _catalog_with_skills(parts: Parts) -> Mapping[str, Any] | None:
     """Return the catalog of a function with `serve(skills=…)`; None for any other function."""
     if parts.options.skills is None or not is_deployed("skills"):
         return None
-    from mcp_functions.handlers import catalog  # noqa: PLC0415 - few functions have skills
-    from mcp_functions.skills import Bundle  # noqa: PLC0415
+    # few functions have skills
+    from mcp_functions.handlers import catalog
+    from mcp_functions.skills import Bundle
 
     return Bundle(parts.options.skills).add_to(catalog.build(parts.options.handlers))
 
 
-def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], AnyResult]:  # noqa: ANN401 - one of two
+# one of two
+def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], AnyResult]:  # noqa: ANN401
     """Return what answers requests of a dispatcher or a front door; each caller sees what its scopes let it see."""
     answer: Callable[[Request], AnyResult] = server.answer
     if "hidden" in server.catalog:
-        from mcp_functions.visibility import PerCaller  # noqa: PLC0415 - few deployments hide anything
+        # few deployments hide anything
+        from mcp_functions.visibility import PerCaller
 
         answer = PerCaller(server.catalog, settings, lambda shown: server.showing(shown).answer).answer
     return answer
@@ -221,7 +229,7 @@ def _answer_with_skills(
     @cache
     def skills() -> Skills:
         """Load the skills when a client first asks for one. No other request needs their modules."""
-        from mcp_functions.skills import Bundle, Skills  # noqa: PLC0415
+        from mcp_functions.skills import Bundle, Skills
 
         return Skills(Bundle(file), catalog, parts.settings, answer_other)
 

@@ -69,10 +69,12 @@ def serve_catalog(
     def make_endpoint(function_name: str, now: Clock) -> Endpoint:
         """Make the endpoint at the first event, with the settings of the environment."""
         settings = read_settings()
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start a fifth slower
+        # importing pathlib makes the start a fifth slower
+        with open(path, encoding="utf-8") as file:  # noqa: PTH123
             catalog = {**json.load(file), "endpoint": description}
         front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
-        beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120 - without pathlib, as above
+        # without pathlib, as above
+        beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
         parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
         return assemble(parts, front_door=front_door)
 
@@ -106,8 +108,10 @@ class FrontDoor:
         # What answers each method; a later row counts more. No function has any other method.
         self._methods: dict[str, Callable[[Request], AnyResult]] = {
             **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
-            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),  # extensions of adopted servers
-            **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),  # tasks
+            # extensions of adopted servers
+            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),
+            # tasks
+            **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),
             "completion/complete": self._forward_call,  # completions of arguments
             **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
         }
@@ -135,7 +139,8 @@ class FrontDoor:
 
     def _forward_task(self, request: Request) -> AnyResult:
         """Forward a request about a task to the function that keeps the task."""
-        from mcp_functions.tasks import task_requests  # noqa: PLC0415 - few deployments have tasks
+        # few deployments have tasks
+        from mcp_functions.tasks import task_requests
 
         task_id = task_requests.read_task_id(request)
         return self.forward(task_requests.function_of(self.catalog, task_id), request)
@@ -168,10 +173,12 @@ class FrontDoor:
         name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
         event = request.event
         if self._settings.earlier_revisions and META_CLIENT_REVISION in request.params["_meta"]:
-            from mcp_functions.legacy import forwardable_event  # noqa: PLC0415 - no other client needs it
+            # no other client needs it
+            from mcp_functions.legacy import forwardable_event
 
             event = forwardable_event(request)
-        seconds = request.gateway_deadline - self._now()  # until API Gateway ends the client's request
+        # until API Gateway ends the client's request
+        seconds = request.gateway_deadline - self._now()
         began = time.perf_counter()
         try:
             return forwarding.forward(self._get_client, name, event, seconds=seconds)

@@ -60,7 +60,8 @@ class Setting(Generic[Value]):
             return self._read(environ[self.variable])
         except ValueError as error:
             reason = f"{self.variable} {error}"
-            raise Misconfigured(reason=reason) from None  # the reason repeats the text of the ValueError
+            # the reason repeats the text of the ValueError
+            raise Misconfigured(reason=reason) from None
 
     def __get__(self, instance: object, owner: type) -> Value:
         """Tell a type checker the type of the value. `read_all` writes the value over this row."""
@@ -208,7 +209,8 @@ class Settings:
     # ---- Which clients of other protocols are answered
     dialects = Setting("MCP_DIALECTS", NONE, read_items, "dialects",
         "Proposals for MCP that clients may use with this server.")
-    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", True, switch, "legacy",  # noqa: FBT003 - the default
+    # the default
+    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", True, switch, "legacy",  # noqa: FBT003
         "Whether clients of 2025 are answered.")
     session_seconds = Setting("MCP_SESSION_SECONDS", 24 * 3600, positive, "legacy",
         "How long a session of a client of 2025 lasts.")
@@ -275,7 +277,8 @@ class Settings:
 @cache
 def is_deployed(room: str) -> bool:
     """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
-    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120 - slow to import
+    # slow to import
+    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

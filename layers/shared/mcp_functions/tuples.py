@@ -15,7 +15,8 @@ __all__ = ["NamedTuple"]
 class _NamedTupleType(type):
     """Makes a named tuple of a class statement."""
 
-    def __new__(cls, name: str, _bases: tuple[type, ...], members: dict[str, Any]) -> Any:  # noqa: ANN401 - a class
+    # a class
+    def __new__(cls, name: str, _bases: tuple[type, ...], members: dict[str, Any]) -> Any:  # noqa: ANN401
         fields = members.pop("__annotations__")
         defaults = [members.pop(field) for field in fields if field in members]
         named_tuple: Any = namedtuple(name, fields, defaults=defaults)  # type: ignore[misc]  # noqa: PYI024

@@ -113,4 +113,4 @@ def test_the_plugin_imports_nothing_heavy_until_it_is_used() -> None:
 
 def test_a_misspelled_name_is_an_import_error() -> None:
     with pytest.raises(ImportError, match="cannot import name 'Convresation'"):
-        from mcp_functions_harness.testing import Convresation  # type: ignore[attr-defined]  # noqa: F401, PLC0415
+        from mcp_functions_harness.testing import Convresation  # type: ignore[attr-defined]  # noqa: F401

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 SERVICE = "services.apigateway"
 PROVISIONERS = "services.cloudformation.provisioners"
-METHODS = {"x-amazon-apigateway-any-method": "ANY"}  # other members of a path are methods in lower case
+# other members of a path are methods in lower case
+METHODS = {"x-amazon-apigateway-any-method": "ANY"}
 SIGNED = "awsSigv4"  # the value of x-amazon-apigateway-authtype for AWS_IAM
 
 

@@ -28,7 +28,8 @@ BOOTSTRAP = """#!/bin/sh
 exec "{python}" -S -c 'import names, runpy; runpy.run_module("awslambdaric", run_name="__main__")' "$_HANDLER"
 """
 NAMES = Path(__file__).parent.parent / "names.py"
-PASSED_ON = ("SSL_CERT_FILE", "EMULATOR_TLS_PORT")  # what leads a function to the front in the place of AWS's hosts
+# what leads a function to the front in the place of AWS's hosts
+PASSED_ON = ("SSL_CERT_FILE", "EMULATOR_TLS_PORT")
 _unpacking = threading.Lock()
 
 

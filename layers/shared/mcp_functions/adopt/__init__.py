@@ -40,6 +40,6 @@ if not TYPE_CHECKING:
         if name != "seal_states":
             message = f"module {__name__!r} has no attribute {name!r}"
             raise AttributeError(message)
-        from mcp_functions.adopt.sealing import seal_states  # noqa: PLC0415
+        from mcp_functions.adopt.sealing import seal_states
 
         return seal_states

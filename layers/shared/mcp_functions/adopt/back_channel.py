@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 KIND = "streamable-http"  # the transport that the server believes it has
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-FORM_MEMBERS = ("$schema", "type", "properties", "required")  # a `requestedSchema` may have no others
+# a `requestedSchema` may have no others
+FORM_MEMBERS = ("$schema", "type", "properties", "required")
 # The members of a question that 2026-07-28 does not have. `elicitationId` was for a message that a page was completed.
 DROPPED_MEMBERS = ("_meta", "elicitationId")
 NOT_NAMED_MESSAGE = (
@@ -79,7 +80,8 @@ class SilentChannel:
         """Keep the id that the server reads as the id of its request."""
         self.request_id = request_id
         self.transport = TransportContext(kind=KIND, can_send_request=self.can_send_request)
-        self.cancel_requested = anyio.Event()  # it is never set: Lambda does not learn that a client left
+        # it is never set: Lambda does not learn that a client left
+        self.cancel_requested = anyio.Event()
 
     async def send_raw_request(
         self, method: str, _params: Mapping[str, Any] | None, _opts: CallOptions | None = None
@@ -205,7 +207,8 @@ class RoundChannel(SilentChannel):
         key = f"question-{len(self._asked) + 1}"
         answered: Mapping[str, Any] | None = self._round.record.answers.get(key)
         if answered:
-            return next(iter(answered))  # its only member: the fingerprint of the question -> the answer
+            # its only member: the fingerprint of the question -> the answer
+            return next(iter(answered))
         return self._round.questions.asked_before.get(key)
 
     def _end(self, rule: str, **values: object) -> NoReturn:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.rounds.round import Round
 
-UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, in errors and in the log
+# the name of a handler without an entry, in errors and in the log
+UNLISTED_NAME = "what is not listed"
 
 
 @contextmanager
@@ -56,7 +57,8 @@ class AdoptedHandler(Handler[..., Any]):
     needs_state = True
     passes_on = True
 
-    replays = False  # whether it may ask in the middle of its work, and then runs again from its first line
+    # whether it may ask in the middle of its work, and then runs again from its first line
+    replays = False
 
     def __init__(self, server: AdoptedServer, entry: Mapping[str, Any]) -> None:
         """Read the entry; the server is not called. `adopt` sets its own options.

@@ -77,7 +77,8 @@ def asking_at_2026(*, allowed: bool) -> Iterator[None]:
     """
     module: Any = sys.modules.get("fastmcp.server.context")
     if module and not hasattr(module.Context, "asks_as_adopted"):
-        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol  # noqa: SLF001 - it has no public name
+        # it has no public name
+        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol  # noqa: SLF001
         module.Context.asks_as_adopted = True
         module.Context._is_modern_protocol = lambda context: is_modern(context) and not _may_ask.get()  # noqa: SLF001
     before = _may_ask.set(allowed)

@@ -37,7 +37,8 @@ Fate: TypeAlias = Literal["carried", "named", "refused", "unused"]
 DEFAULT_TTL = 600  # of the library's own RequestStateSecurity, in seconds
 # Modules of the libraries: middleware from these is no author's.
 LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")
-OWN_METHODS = frozenset({  # methods of requests that this toolkit answers itself, or that the specification has
+# methods of requests that this toolkit answers itself, or that the specification has
+OWN_METHODS = frozenset({
     "ping", "initialize", "server/discover", "completion/complete", "logging/setLevel", "subscriptions/listen",
     "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",
     "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
@@ -58,7 +59,8 @@ class Option(NamedTuple):
 
     names: str  # with blanks between them
     fate: Fate
-    means: str  # what happens, and why: a sentence for the page, and for the author who has set the option
+    # what happens, and why: a sentence for the page, and for the author who has set the option
+    means: str
     # Returns those of the names that a server has set. A row of the fates "named" and "refused" has it.
     find: Callable[[Examined], Iterable[str]] | None = None
     kinds: tuple[str, ...] = ("FastMCP", "MCPServer", "Server")
@@ -160,7 +162,8 @@ def state_policy(low_level: Server[Any]) -> RequestStateSecurity | None:
 def _own_principal(examined: Examined) -> Iterator[str]:
     for middleware in examined.low_level.middleware:
         if isinstance(middleware, RequestStateBoundary):
-            principal = getattr(middleware, "principal", middleware._security.bind_principal)  # noqa: SLF001 - as above
+            # as above
+            principal = getattr(middleware, "principal", middleware._security.bind_principal)  # noqa: SLF001
             if principal not in (None, authenticated_principal):
                 yield "RequestStateSecurity(bind_principal=…)"
 
@@ -239,7 +242,8 @@ def _mounted_auth(examined: Examined) -> Iterator[str]:
 def _routes(examined: Examined) -> Iterator[str]:
     routes = getattr(examined.server, "_custom_starlette_routes", [])
     if examined.kind == "FastMCP":
-        routes = examined.server._get_additional_http_routes()  # noqa: SLF001 - it has no public name
+        # it has no public name
+        routes = examined.server._get_additional_http_routes()  # noqa: SLF001
     for route in routes:
         yield f"custom_route({getattr(route, 'path', '')!r})"
 
@@ -315,7 +319,8 @@ NOT_CALLED = {
 
 def _session_store(examined: Examined) -> Iterator[str]:
     store = examined.server._state_storage  # noqa: SLF001 - it has no public name
-    if store is not None and type(store).__name__ != "MemoryStore":  # FastMCP makes a MemoryStore at the first use
+    # FastMCP makes a MemoryStore at the first use
+    if store is not None and type(store).__name__ != "MemoryStore":
         yield "FastMCP(session_state_store=…)"
 
 
@@ -329,10 +334,12 @@ def _tasks(examined: Examined) -> Iterator[str]:
     for server in fastmcp_servers(examined):
         if server._support_tasks_by_default:  # noqa: SLF001 - it has no public name
             yield "FastMCP(tasks=True)"
-        if "io.modelcontextprotocol/tasks" in server._extensions:  # noqa: SLF001 - it has no public name
+        # it has no public name
+        if "io.modelcontextprotocol/tasks" in server._extensions:  # noqa: SLF001
             yield "the extension io.modelcontextprotocol/tasks"
         for component in components(server):
-            if component.task_config.supports_tasks() and not server._support_tasks_by_default:  # noqa: SLF001 - as above
+            # as above
+            if component.task_config.supports_tasks() and not server._support_tasks_by_default:  # noqa: SLF001
                 yield f"task=… of {component.name}"
 
 
@@ -540,5 +547,6 @@ def answer_bound(low_level: Server[Any]) -> int | None:
 
 def extension_methods(low_level: Server[Any]) -> list[str]:
     """Return the methods of requests that only the server's extensions have, as `skills/list`."""
-    methods: Mapping[str, object] = low_level._request_handlers  # noqa: SLF001 - it has no public name
+    # it has no public name
+    methods: Mapping[str, object] = low_level._request_handlers  # noqa: SLF001
     return sorted(set(methods) - OWN_METHODS)

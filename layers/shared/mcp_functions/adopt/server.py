@@ -96,7 +96,8 @@ class AdoptedServer:
 
     def read_page(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
         """Read one page of a list, with every entry: at each call, the server decides whether its caller may."""
-        with over_transport("stdio"):  # over others, FastMCP leaves out the entries that the caller may not use
+        # over others, FastMCP leaves out the entries that the caller may not use
+        with over_transport("stdio"):
             return self._answer_silently(method, params)
 
     def component_scopes(self) -> dict[tuple[str, str], set[str]]:
@@ -155,7 +156,8 @@ class AdoptedServer:
         refusal = "elicitation via server-initiated requests is unavailable"
         if result.get("isError") and refusal in str(result["content"]):
             channel.refuse()
-        round_.check_not_ended()  # the handler may have caught what ended the round, and returned questions
+        # the handler may have caught what ended the round, and returned questions
+        round_.check_not_ended()
         channel.check_complete()
         if result.get("resultType") == "input_required":
             channel.end_with_returned_questions(result)

@@ -32,7 +32,8 @@ ARGUMENTS_KEY = "call"  # under this key, the record has the arguments of the fi
 class AnswerCall(NamedTuple):
     """A call of an answer tool, turned into a call of the tool that asked."""
 
-    request: Request  # calls the tool that asked, with the arguments of the first call, the state and the answers
+    # calls the tool that asked, with the arguments of the first call, the state and the answers
+    request: Request
     start: RoundStart  # the opened state, which the tool continues from
     is_check: bool  # True if the form only asks whether the state can still be used
 

@@ -65,7 +65,8 @@ def _usable_answer_tool(
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer, and not the user
-    has_own_forms = last is None and shows_forms(declared)  # later requests of a call may not change how it asks
+    # later requests of a call may not change how it asks
+    has_own_forms = last is None and shows_forms(declared)
     if handler.may_show_form and shows_apps(declared) and not has_own_forms:
         usable = FORM
     elif _model_may_ask(handler, questions):

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 # By the client's name: the last version that is known to stop, when that was seen, and the issue.
 STOPPING_HOSTS = {
-    "Anthropic/ClaudeAI": "1.0.0",  # 2026-09-13, https://github.com/anthropics/claude-ai-mcp/issues/1027
+    # 2026-09-13, https://github.com/anthropics/claude-ai-mcp/issues/1027
+    "Anthropic/ClaudeAI": "1.0.0",
 }
 
 

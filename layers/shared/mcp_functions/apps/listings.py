@@ -53,7 +53,8 @@ def _choose_view(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View:
     asking = frozenset(catalog.get("asks", ()))
     passed_on = frozenset(catalog.get("relays", ()))  # their authors let the model pass on answers
     if has_apps:
-        form_tools = asking.difference(catalog.get("formless", ()))  # a tool with an author's own app has no form
+        # a tool with an author's own app has no form
+        form_tools = asking.difference(catalog.get("formless", ()))
         model_tools = passed_on - form_tools
         return View(hides_app_tools=False, has_form=bool(asking), form_tools=form_tools, model_tools=model_tools)
     return View(hides_app_tools=True, model_tools=passed_on if continues_calls(meta, declared) else asking)

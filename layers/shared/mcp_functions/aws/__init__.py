@@ -16,7 +16,8 @@ from mcp_functions.aws.endpoints import CallLimits, find_endpoint
 __all__ = ["CallLimits", "boto3_client", "find_endpoint", "make_client", "prepare"]
 
 
-def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
+# boto3 builds its clients at run time
+def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401
     """Make a client: one of `clients` if the environment is sufficient, otherwise boto3's.
 
     Args:
@@ -26,7 +27,8 @@ def make_client(service: str, limits: CallLimits) -> Any:  # noqa: ANN401 - boto
     endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
         return boto3_client(service, limits)
-    from mcp_functions.aws.clients import CLIENTS  # noqa: PLC0415 - imported at init, where it is needed
+    # imported at init, where it is needed
+    from mcp_functions.aws.clients import CLIENTS
 
     return CLIENTS[service](endpoint, limits)
 
@@ -40,8 +42,9 @@ def boto3_client(service: str, limits: CallLimits, region: str | None = None, **
         region: the region; None reads it from the environment. Unlike boto3, this also reads AWS_REGION.
         options: further options of botocore's Config.
     """
-    import boto3.session  # noqa: PLC0415 - takes 0.4 s
-    from botocore.config import Config  # noqa: PLC0415
+    # takes 0.4 s
+    import boto3.session
+    from botocore.config import Config
 
     # At DEBUG botocore logs responses, and so KMS's plaintext data keys. Therefore it never logs below WARNING.
     log = logging.getLogger("botocore")
@@ -63,12 +66,14 @@ def prepare(service: str) -> None:
     """
     endpoint = find_endpoint(os.environ, service)
     if endpoint is None:
-        import boto3.session  # noqa: F401, PLC0415 - takes 0.4 s
+        # takes 0.4 s
+        import boto3.session  # noqa: F401
 
         return
 
-    from mcp_functions.aws import clients  # noqa: F401, PLC0415 - only for functions that call AWS
-    from mcp_functions.aws.connection import tls_context  # noqa: PLC0415
+    # only for functions that call AWS
+    from mcp_functions.aws import clients  # noqa: F401
+    from mcp_functions.aws.connection import tls_context
 
     if endpoint.scheme == "https":
         tls_context()  # it is cached, so the first call finds it ready

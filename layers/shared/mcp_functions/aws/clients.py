@@ -45,7 +45,8 @@ def random_wait(failure: errors.Failure, attempt: int) -> float:
     """
     first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
     longest_wait: float = first_wait * 2 ** (attempt - 1)
-    return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48  # the fraction is from [0, 1)
+    # the fraction is from [0, 1)
+    return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48
 
 
 class AwsClient:
@@ -69,7 +70,8 @@ class AwsClient:
         """
         limits = self._limits
         deadline = Deadline(limits.attempts * (limits.connect_seconds + limits.read_seconds))
-        for attempt in range(1, limits.attempts):  # all attempts but the last one, which follows the loop
+        # all attempts but the last one, which follows the loop
+        for attempt in range(1, limits.attempts):
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
@@ -92,7 +94,8 @@ class AwsClient:
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
-        checksum = response.headers.get("x-amz-crc32")  # DynamoDB sends the CRC-32 of the body, as a decimal number
+        # DynamoDB sends the CRC-32 of the body, as a decimal number
+        checksum = response.headers.get("x-amz-crc32")
         if checksum and checksum != str(zlib.crc32(response.body)):
             raise errors.ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:

@@ -126,7 +126,8 @@ class Connection(HTTPConnection):
         sock: the socket, which has the deadline of the request; None after the connection was closed.
     """
 
-    sock: Any  # http.client declares a real socket, but calls only methods that DeadlineSocket has too
+    # http.client declares a real socket, but calls only methods that DeadlineSocket has too
+    sock: Any
 
     def __init__(self, connected: socket.socket, scheme: str, host: str, port: int, deadline: Deadline) -> None:
         """Use a connected socket; nothing is sent."""
@@ -170,7 +171,8 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        if connection.sock is not None:  # it is None after "Connection: close": http.client has closed the connection
+        # it is None after "Connection: close": http.client has closed the connection
+        if connection.sock is not None:
             self._idle.append(connection)
         return response
 
@@ -187,7 +189,8 @@ class ConnectionPool:
         """Return an idle connection, or None if there is none that the server has kept open."""
         try:
             connection = self._idle.pop()
-        except IndexError:  # an `if` before would not be safe: another thread may take the last connection after it
+        # an `if` before would not be safe: another thread may take the last connection after it
+        except IndexError:
             return None
         # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
         # `select.select` would refuse a socket with a number over 1023.
@@ -207,7 +210,8 @@ class ConnectionPool:
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
-            import ssl  # noqa: PLC0415 - plain connections that succeed do not need it
+            # plain connections that succeed do not need it
+            import ssl
 
             if isinstance(error, ssl.SSLError):
                 raise errors.SSLError from None
@@ -277,7 +281,8 @@ def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: 
 @cache
 def tls_context() -> SSLContext:
     """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
-    import ssl  # noqa: PLC0415 - only for encrypted connections
+    # only for encrypted connections
+    import ssl
 
     return ssl.create_default_context()
 

@@ -73,18 +73,21 @@ class FrontDoorDialects(NamedTuple):
     dialects: list[Dialect]
     catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
     answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
-    forward: Callable[[str, Request], ForwardedResponse]  # sends a request to the function in a folder
+    # sends a request to the function in a folder
+    forward: Callable[[str, Request], ForwardedResponse]
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # made by `_message_to_forward`: a client's request never has this id
+        # made by `_message_to_forward`: a client's request never has this id
+        if request.message["id"] is None:
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
             if task_id is not None:
                 if not self.catalog.get("tasks"):
                     raise MethodNotFound
-                from mcp_functions.tasks import task_requests  # noqa: PLC0415 - few deployments have tasks
+                # few deployments have tasks
+                from mcp_functions.tasks import task_requests
 
                 return self.forward(task_requests.function_of(self.catalog, task_id), request)
         return self.answer_modern(request)

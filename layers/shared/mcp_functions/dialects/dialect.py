@@ -27,8 +27,10 @@ class DialectContext(NamedTuple):
     folder: str  # the function's folder, with which each of its tokens begins
     settings: Settings
     audience: str  # the function and its stage; tokens of another audience do not open
-    states: Callable[[int, bytes], RequestStates]  # (lifetime in seconds, label) -> what seals and opens tokens
-    answer_within: int  # the longest time that a handler of the function waits for an answer, in seconds
+    # (lifetime in seconds, label) -> what seals and opens tokens
+    states: Callable[[int, bytes], RequestStates]
+    # the longest time that a handler of the function waits for an answer, in seconds
+    answer_within: int
     now: Callable[[], float]  # unix seconds
 
 

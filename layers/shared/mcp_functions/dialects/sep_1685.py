@@ -206,7 +206,8 @@ def _read_dependent(
 def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the answers to a turn's questions by key. The client gives the responses in the order of the questions."""
     answers: dict[str, Any] = {}
-    for question, response in zip(turn.asked.values(), responses, strict=False):  # a missing answer is asked again
+    # a missing answer is asked again
+    for question, response in zip(turn.asked.values(), responses, strict=False):
         result = turn_state.response_result(response, question)
         if question.method != "ping":  # no handler asked the ping
             answers[question.key] = result

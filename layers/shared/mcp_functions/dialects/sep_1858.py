@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 HEADER = "last-event-id"
-MAX_EVENT_ID = 6 * 1024  # characters: an HTTP API allows 10 240 bytes for all headers, with the access token
+# characters: an HTTP API allows 10 240 bytes for all headers, with the access token
+MAX_EVENT_ID = 6 * 1024
 NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
 TOO_LARGE = (
     f"an event id travels in a header, which may have {MAX_EVENT_ID} characters: keep references in arguments, answers"
@@ -55,7 +56,8 @@ class MultiTurnStreams(Dialect):
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
         id_prefix = base64url(os.urandom(NONCE_BYTES))
-        asked: dict[str, TurnQuestion] = {}  # the questions by the ids of their requests, for the token
+        # the questions by the ids of their requests, for the token
+        asked: dict[str, TurnQuestion] = {}
         requests: list[str] = []  # the events with these requests
         for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
             id_ = f"{id_prefix}-{number}"

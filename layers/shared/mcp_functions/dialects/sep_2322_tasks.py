@@ -164,7 +164,8 @@ class TaskRequest(NamedTuple):
         `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState
         count only for these questions.
         """
-        asked = dict.fromkeys(questions, "")  # only the keys are needed later, so their fingerprints are empty
+        # only the keys are needed later, so their fingerprints are empty
+        asked = dict.fromkeys(questions, "")
         token = self._states().seal(self._binding(), None, asked=asked, record={})
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
@@ -185,7 +186,8 @@ class TaskRequest(NamedTuple):
         for key, response in responses.items():
             was_shown = shown is None or key in shown
             if key in questions and was_shown and _fits(questions[key], response):
-                accepted[key] = response  # the others: "it SHOULD ignore any unexpected information"
+                # the others: "it SHOULD ignore any unexpected information"
+                accepted[key] = response
         if accepted:
             self.send("tasks/update", self.request.capabilities, {"inputResponses": accepted})
         return Result({"_meta": self._meta(task)})
@@ -278,7 +280,8 @@ def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
     schema = value_at(question, "params", "requestedSchema")
     if schema is None or response.get("action") != "accept":
         return True
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only answers in this dialect need it
+    # only answers in this dialect need it
+    from jsonschema import Draft202012Validator
 
     return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))
 

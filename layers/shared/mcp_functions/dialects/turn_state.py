@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import JSONRPCRequest
 
-KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")  # a call needs these
+# a call needs these
+KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
 PARAMETER_HEADER = "mcp-param-"  # headers that repeat an argument of a call begin with this
 ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn
 TOO_LARGE = "This conversation has more to remember than it can carry. Call and answer more briefly."

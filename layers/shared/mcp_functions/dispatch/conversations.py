@@ -49,11 +49,13 @@ if TYPE_CHECKING:
 class _Call(NamedTuple):
     """A call of a handler, and the round of it that this request runs."""
 
-    request: Request  # a call of the handler; a call of an answer tool was rewritten as one (`answer_calls`)
+    # a call of the handler; a call of an answer tool was rewritten as one (`answer_calls`)
+    request: Request
     handler: Handler[..., Any]
     start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
-    answer_tool: AnswerTool | None  # the answer tool that the request calls; None if it calls the handler itself
+    # the answer tool that the request calls; None if it calls the handler itself
+    answer_tool: AnswerTool | None
 
     @property
     def answered_by(self) -> str:
@@ -98,7 +100,8 @@ class Conversations:
 
     def run_answer_tool(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Answer a request that calls the answer tool of this name, with a state and answers, for a tool."""
-        from mcp_functions.apps import answer_calls  # noqa: PLC0415 - only for clients without elicitation
+        # only for clients without elicitation
+        from mcp_functions.apps import answer_calls
 
         answer_tool = answer_calls.find_answer_tool(name, request.capabilities)
         states = self._states_of(handler, answer_tool)
@@ -108,7 +111,8 @@ class Conversations:
 
     def _confirm_open(self, call: _Call) -> Result:
         """Answer a form of a reopened chat, which asks if its question is still open. Otherwise an error says so."""
-        from mcp_functions.apps import asking  # noqa: PLC0415 - only for clients without elicitation
+        # only for clients without elicitation
+        from mcp_functions.apps import asking
 
         claim = self._find_claim(call)
         if claim:
@@ -158,7 +162,8 @@ class Conversations:
         claim = self._find_claim(call)
         try:
             result = claim.run(partial(self._run_handler, call), self._now()) if claim else self._run_handler(call)
-        except Crash as crash:  # nothing was recorded for this round, so the same request may run again
+        # nothing was recorded for this round, so the same request may run again
+        except Crash as crash:
             result = runner.crash_result(call.handler, crash)
         return Result(result, tuple(call.round.notifications))
 
@@ -166,7 +171,8 @@ class Conversations:
         """Return the claim of a round that must run only once; None if the round may run again."""
         if self._seals is None or call.start.claims is None or not call.handler.needs_table:
             return None  # without a state, nothing recognizes a repeated request
-        from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
+        # imported at init, where needed
+        from mcp_functions.dispatch import single_use
 
         single_use.check_table(call.start.claims.record, self._seals.table_name)
         by_answer_tool = call.answer_tool is not None
@@ -176,7 +182,8 @@ class Conversations:
         """Run the author's function. Return its result, or a result with its questions."""
         handler = call.handler
         call_as_task = None
-        if self._tasks and handler.task and not call.answer_tool:  # neither a form nor a model asks for a task's result
+        # neither a form nor a model asks for a task's result
+        if self._tasks and handler.task and not call.answer_tool:
             call_as_task = partial(self._tasks.call, call.request)
         is_asked = False
         try:
@@ -193,7 +200,8 @@ class Conversations:
     def _report(self, call: _Call, *, is_asked: bool) -> None:
         """Give the record of a round to the author's function, `serve(audit=…)`."""
         if self._audit and call.handler.needs_state:
-            from mcp_functions.rounds.audit import audit_record  # noqa: PLC0415 - few functions have it
+            # few functions have it
+            from mcp_functions.rounds.audit import audit_record
 
             self._audit(audit_record(call.round, call.handler.name, sent=is_asked, answered_by=call.answered_by))
 
@@ -218,11 +226,13 @@ class Conversations:
         """
         handler, request, questions = call.handler, call.request, call.round.requests
         if not is_deployed("apps"):
-            from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+            # only for clients without elicitation
+            from mcp_functions.rounds import unfinished
 
             missing = missing_capabilities(questions.values(), request.capabilities)
             raise ToolError(unfinished.explain(handler, questions, missing, request.params["_meta"]))
-        from mcp_functions.apps import answer_calls, asking  # noqa: PLC0415 - only for clients without elicitation
+        # only for clients without elicitation
+        from mcp_functions.apps import answer_calls, asking
 
         answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
         binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
@@ -246,7 +256,8 @@ class Conversations:
             reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             raise Misconfigured(reason)
         if self._seals and call.handler.needs_table:
-            from mcp_functions.dispatch import single_use  # noqa: PLC0415 - imported at init, where needed
+            # imported at init, where needed
+            from mcp_functions.dispatch import single_use
 
             record = single_use.note_table(record, self._seals.table_name)
         start = call.start
@@ -254,9 +265,11 @@ class Conversations:
         try:
             return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:
-            raise Crash(runner.crash_message(call.handler), error) from None  # `Crash.cause` has the error
+            # `Crash.cause` has the error
+            raise Crash(runner.crash_message(call.handler), error) from None
         except StateTooLarge as error:
-            observability.current().reason = error.reason  # the author reads the size and the limit in the log
+            # the author reads the size and the limit in the log
+            observability.current().reason = error.reason
             message = "This conversation has more to remember than it can carry. Answer more briefly."
             raise ToolError(message) from None
 
@@ -268,6 +281,7 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
     # The client only has to repeat its request with the new state.
     if shows_forms(request.capabilities) or not is_deployed("apps"):
         return True
-    from mcp_functions.apps import hosts  # noqa: PLC0415 - only for clients without elicitation
+    # only for clients without elicitation
+    from mcp_functions.apps import hosts
 
     return hosts.continues_calls(request.params["_meta"], request.capabilities)

@@ -67,8 +67,10 @@ class Dispatcher:
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
             **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
-            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),  # extensions of adopted servers
-            **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),  # tasks
+            # extensions of adopted servers
+            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),
+            # tasks
+            **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),
             "completion/complete": self._complete_argument,  # completions of arguments
             **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
         }
@@ -96,7 +98,8 @@ class Dispatcher:
             return lookup.form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._authorize(request, target)
-        if not target.answer_tool:  # the arguments of an answer tool are a state and answers, which no header repeats
+        # the arguments of an answer tool are a state and answers, which no header repeats
+        if not target.answer_tool:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.answer_tool)
@@ -130,7 +133,8 @@ class Dispatcher:
         """Check that the caller may use a handler. The log names the handler in any case."""
         observability.current().handler = handler.name
         if handler.scopes or handler.restricted_by:
-            from mcp_functions.http import access_tokens  # noqa: PLC0415 - most handlers need no scope
+            # most handlers need no scope
+            from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(handler, request, self._settings)
 
@@ -176,7 +180,7 @@ class Dispatcher:
     @cached_property
     def _lists(self) -> Lists:
         """What answers discovery and lists. Most requests are calls."""
-        from mcp_functions.handlers.lists import Lists  # noqa: PLC0415
+        from mcp_functions.handlers.lists import Lists
 
         return Lists(self.catalog, self._settings)
 

@@ -64,6 +64,7 @@ def _import_for(handler: Handler[..., Any]) -> None:
 
 def _prepare_service(service: str) -> None:
     """Prepare the calls of a service of AWS, "kms" or "dynamodb"."""
-    from mcp_functions import aws  # noqa: PLC0415 - a tool that never asks calls no service of AWS
+    # a tool that never asks calls no service of AWS
+    from mcp_functions import aws
 
     aws.prepare(service)

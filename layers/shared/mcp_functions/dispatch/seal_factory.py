@@ -91,24 +91,28 @@ class SealFactory:
             max_chars: the most characters of a token. None: as many as an envelope allows.
         """
         if self._codec:
-            from mcp_functions.seal.codec_adapter import CodecAdapter  # noqa: PLC0415 - most functions have an envelope
+            # most functions have an envelope
+            from mcp_functions.seal.codec_adapter import CodecAdapter
 
             return CodecAdapter(self._codec, label)
-        from mcp_functions.seal.envelope import Envelope  # noqa: PLC0415 - an author's codec needs no cryptography
-        from mcp_functions.seal.token_format import MAX_TOKEN_CHARS  # noqa: PLC0415
+        # an author's codec needs no cryptography
+        from mcp_functions.seal.envelope import Envelope
+        from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
         limit = MAX_TOKEN_CHARS if max_chars is None else max_chars
         return Envelope(self._data_keys, label=label, max_age=max_age, max_chars=limit)
 
     def _make_states(self, lifetime: int, label: bytes) -> RequestStates:
-        from mcp_functions.seal.request_state import RequestStates  # noqa: PLC0415
+        from mcp_functions.seal.request_state import RequestStates
 
         seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
-        anonymous = self._settings.auth_mode == "none"  # without authentication, a state belongs to no user
+        # without authentication, a state belongs to no user
+        anonymous = self._settings.auth_mode == "none"
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
     def _make_table(self, max_age: int) -> SealedTable:
-        from mcp_functions import store  # noqa: PLC0415 - few functions have a table
+        # few functions have a table
+        from mcp_functions import store
 
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
         seal = self.seal(store.LABEL, max_age=max_age)
@@ -120,9 +124,10 @@ class SealFactory:
 
     @cached_property
     def _data_keys(self) -> Keyring:
-        from mcp_functions.seal.keyring import Keyring  # noqa: PLC0415 - many functions seal nothing
-        from mcp_functions.seal.keys import Scope  # noqa: PLC0415
-        from mcp_functions.seal.kms import KmsKey  # noqa: PLC0415
+        # many functions seal nothing
+        from mcp_functions.seal.keyring import Keyring
+        from mcp_functions.seal.keys import Scope
+        from mcp_functions.seal.kms import KmsKey
 
         wrapping = self._wrapping or [KmsKey(arn) for arn in self._settings.kms_keys]
         scope = Scope(self._service, self._settings.stage, self._settings.generation)

@@ -54,9 +54,12 @@ if TYPE_CHECKING:
 TABLE_KEY = "table"  # under this key, the record has the digest of the table's name
 TABLE_BYTES = 9  # of that digest, which tells tables apart and protects nothing
 LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
-SPARE_SECONDS = 120  # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-MAX_ATTEMPTS = 3  # how often a claim is written: each failure means that another request has changed the item
+# an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
+SPARE_SECONDS = 120
+# the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
+ROUNDING_SECONDS = 2
+# how often a claim is written: each failure means that another request has changed the item
+MAX_ATTEMPTS = 3
 
 
 def find_claim(
@@ -114,7 +117,8 @@ class RoundClaim:
         self._key = Key("conversation", state.flow, state.binding.principal)
         # The end of the conversation, when each of its states has expired, and a little later; in unix seconds.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
-        self._rejects_repeated = handler.single_use == "reject"  # otherwise a repeated request gets the recorded result
+        # otherwise a repeated request gets the recorded result
+        self._rejects_repeated = handler.single_use == "reject"
         self._round = state.round + 1  # the round to run; the state is from the round before
         self._fingerprint = _digest_request(request)
         # When another invocation may run the round, in unix seconds.
@@ -137,7 +141,8 @@ class RoundClaim:
             return self._repeat(item.payload["answer"])
         try:
             result = run_round()
-        except BaseException:  # also when the process must stop: the round has no result, so it may run again
+        # also when the process must stop: the round has no result, so it may run again
+        except BaseException:
             with suppress(Conflict, McpError):  # if the table fails, the lease ends by itself
                 self._table.replace(item, {**item.payload, "lease": 0})
             raise
@@ -153,7 +158,8 @@ class RoundClaim:
         missing = missing_capabilities(questions.values(), self._request.capabilities)
         if not missing:
             return recorded
-        from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+        # only for clients without elicitation
+        from mcp_functions.rounds import unfinished
 
         text = unfinished.explain(self._handler, questions, missing, self._request.params["_meta"])
         return runner.error_result(self._handler, text)
@@ -210,17 +216,20 @@ class RoundClaim:
 
     def _record(self, item: Item, result: dict[str, Any]) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result  # a refused request never gets the result
+        # a refused request never gets the result
+        answer = None if self._rejects_repeated else result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
-            observability.current().reason = error.reason  # for the author: a repeated request will not get this result
+            # for the author: a repeated request will not get this result
+            observability.current().reason = error.reason
             self._write_answer(item, None)
 
     def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
         try:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
-        except Conflict:  # the lease ended before the round, another invocation has claimed it, and its result counts
+        # the lease ended before the round, another invocation has claimed it, and its result counts
+        except Conflict:
             raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
 
 

@@ -36,8 +36,10 @@ class Handler(Generic[P, R]):
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
-    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all of them
-    hide_without_scopes = False  # whether callers without these scopes see no such name, in lists and in errors
+    # the OAuth scopes that the caller's access token must grant, all of them
+    scopes: Sequence[str] = ()
+    # whether callers without these scopes see no such name, in lists and in errors
+    hide_without_scopes = False
     # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
     # token, so it then refuses each call.
     restricted_by = ""
@@ -46,23 +48,32 @@ class Handler(Generic[P, R]):
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
     around: Hook | None = None  # the hook that runs around its function
-    passes_on = False  # whether an adopted server answers its completions and the methods below (`pass_on`)
-    extension_methods: Sequence[str] = ()  # the methods of the extensions of an adopted server, as "skills/list"
+    # whether an adopted server answers its completions and the methods below (`pass_on`)
+    passes_on = False
+    # the methods of the extensions of an adopted server, as "skills/list"
+    extension_methods: Sequence[str] = ()
 
     # About calls of several rounds:
     needs_state = False  # whether a call may take more than one round
     answer_within: int  # seconds that the user has for one answer
-    max_sheds: int  # how many rounds in a row may end because their time is up, and not with a question
+    # how many rounds in a row may end because their time is up, and not with a question
+    max_sheds: int
 
     # Only tools have these options.
-    header_arguments: Mapping[str, tuple[str, ...]] = {}  # the arguments that `Mcp-Param-*` headers repeat, by header
-    errors: frozenset[type[Exception]] = frozenset()  # exceptions whose text the model reads; no subclasses of these
-    single_use: RepeatPolicy | None = None  # what a repeated request gets; None if it runs the round again
-    task: TaskSupport | Callable[..., TaskSupport | None] | None = None  # whether a call may or must become a task
-    requires: Sequence[str] = ()  # the call of a client without these capabilities ends with error -32021
+    # the arguments that `Mcp-Param-*` headers repeat, by header
+    header_arguments: Mapping[str, tuple[str, ...]] = {}
+    # exceptions whose text the model reads; no subclasses of these
+    errors: frozenset[type[Exception]] = frozenset()
+    # what a repeated request gets; None if it runs the round again
+    single_use: RepeatPolicy | None = None
+    # whether a call may or must become a task
+    task: TaskSupport | Callable[..., TaskSupport | None] | None = None
+    # the call of a client without these capabilities ends with error -32021
+    requires: Sequence[str] = ()
 
     # Only tools that ask have these. They are for clients that cannot show questions.
-    has_answer_tool = False  # whether such a client also gets an answer tool: a second tool, which takes the answers
+    # whether such a client also gets an answer tool: a second tool, which takes the answers
+    has_answer_tool = False
     may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
     ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model

@@ -46,11 +46,13 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
         function.__name__ = type(owner).__name__
         function.__doc__ = written.__doc__ or owner.__doc__
-    vars(function)["__signature__"] = inspect.Signature(_parameters(given))  # mypy knows no such attribute
+    # mypy knows no such attribute
+    vars(function)["__signature__"] = inspect.Signature(_parameters(given))
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-def _find_def(given: Any) -> tuple[FunctionType | partialmethod[object] | None, object]:  # noqa: ANN401 - any callable
+# any callable
+def _find_def(given: Any) -> tuple[FunctionType | partialmethod[object] | None, object]:  # noqa: ANN401
     """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
     owner = None
     while not inspect.isfunction(given):

@@ -107,7 +107,8 @@ def _entries(
             entry = entries.pop(key, None)
             if entry:  # an author need not serve every handler of an adopted server
                 adopted.append(entry)
-    own = sorted(entries.values(), key=itemgetter("name"))  # the entries that no adopted server orders
+    # the entries that no adopted server orders
+    own = sorted(entries.values(), key=itemgetter("name"))
     return own + adopted
 
 
@@ -205,7 +206,8 @@ def describe_server(instructions: str | None, server_info: object) -> dict[str, 
     if instructions:
         description["instructions"] = instructions
     if server_info is not None:
-        from mcp_functions.protocol import hints  # noqa: PLC0415 - most functions do not set it
+        # most functions do not set it
+        from mcp_functions.protocol import hints
 
         description["serverInfo"] = hints.read_server_info(server_info)
     return description

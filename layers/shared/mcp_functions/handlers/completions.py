@@ -36,7 +36,8 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 class CompletableHandler(FunctionHandler[P, R]):
     """The base class of prompts and resources, whose arguments completers can complete."""
 
-    keeps_names = False  # whether clients name an argument as its parameter is named, also with `camel_case`
+    # whether clients name an argument as its parameter is named, also with `camel_case`
+    keeps_names = False
 
     def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""
@@ -91,7 +92,8 @@ def _run(completer: AnyCompleter, typed: str, filled_in: dict[str, str]) -> list
     """Run a completer, and check that it returns texts."""
     returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
-        from mcp_functions.handlers import event_loop  # noqa: PLC0415 - few completers are async
+        # few completers are async
+        from mcp_functions.handlers import event_loop
 
         returned = event_loop.run(returned)
     if isinstance(returned, str | Mapping):

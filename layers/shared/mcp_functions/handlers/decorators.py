@@ -76,7 +76,8 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    from mcp_functions.handlers.tools import Tool  # noqa: PLC0415 - each kind of handler loads its own
+    # each kind of handler loads its own
+    from mcp_functions.handlers.tools import Tool
 
     if function is None:  # `@tool(…)`: Python calls what this returns with the function
         return partial(_make, "@tool", Tool, options)
@@ -97,7 +98,7 @@ def prompt(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    from mcp_functions.handlers.prompts import Prompt  # noqa: PLC0415
+    from mcp_functions.handlers.prompts import Prompt
 
     if function is None:
         return partial(_make, "@prompt", Prompt, options)
@@ -120,7 +121,7 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
         TypeError: the signature or an option is wrong; the message says why.
     """
     require(isinstance(uri, str), '@resource needs its URI: @resource("config://app")')
-    from mcp_functions.handlers.resources import Resource  # noqa: PLC0415
+    from mcp_functions.handlers.resources import Resource
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:
         return _make("@resource", Resource, {"uri": uri, **options}, function)

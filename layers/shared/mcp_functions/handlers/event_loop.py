@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-GRACE_SECONDS = 1.0  # for cancelled tasks to clean up; a round keeps more for its response (`MARGIN_SECONDS`)
+# for cancelled tasks to clean up; a round keeps more for its response (`MARGIN_SECONDS`)
+GRACE_SECONDS = 1.0
 LEAVE_SECONDS = 2.0  # for a context manager to clean up at the end of a local process
 
 # The unfinished asyncio tasks of a call. A new task gets a copy of its creator's context variables, so all tasks of a
@@ -94,12 +95,14 @@ async def _end_tasks(tasks: set[Task[Any]]) -> None:
 
     After `GRACE_SECONDS`, the tasks that still run are left alone, and the log names them.
     """
-    await asyncio.sleep(0)  # an async generator that the call left unfinished is closed by a task that begins now
+    # an async generator that the call left unfinished is closed by a task that begins now
+    await asyncio.sleep(0)
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
                 for task in tasks:
-                    if isinstance(task.get_coro(), CoroutineType):  # asyncio makes others, to close async generators
+                    # asyncio makes others, to close async generators
+                    if isinstance(task.get_coro(), CoroutineType):
                         task.cancel()
                 await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:
@@ -113,7 +116,8 @@ def enter(manager: AbstractAsyncContextManager[R]) -> R:
         raise DeveloperError(NO_NESTED_CALL)
     entered: Future[R] = Future()
     process_ends = asyncio.Event()
-    of_process = Context()  # without `_tasks_of_call`: the tasks of the context manager outlive the current call
+    # without `_tasks_of_call`: the tasks of the context manager outlive the current call
+    of_process = Context()
     holder = of_process.run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
     value = entered.result()
     atexit.register(_leave, holder, process_ends)
@@ -167,7 +171,8 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
             loop.run_forever()
 
 
-def _make_task(loop: AbstractEventLoop, coroutine: Any, context: Context | None = None, **options: Any) -> Task[Any]:  # noqa: ANN401 - asyncio's
+# asyncio's
+def _make_task(loop: AbstractEventLoop, coroutine: Any, context: Context | None = None, **options: Any) -> Task[Any]:  # noqa: ANN401
     """Make a task, and add it to the tasks of its call. asyncio calls this for every new task (`set_task_factory`)."""
     if context is None:
         context = copy_context()

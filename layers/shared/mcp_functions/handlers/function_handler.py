@@ -77,7 +77,8 @@ class FunctionHandler(Handler[P, R]):
             TypeError: the signature or an option is wrong.
         """
         plain: Any = signatures.to_plain_function(function)
-        update_wrapper(self, plain)  # Python's own tools find the name and the docstring of the function
+        # Python's own tools find the name and the docstring of the function
+        update_wrapper(self, plain)
         self.function: Callable[P, R] = plain
         self.name = self.key = name or plain.__name__
         self.description = description or docstring(plain)
@@ -149,15 +150,18 @@ class FunctionHandler(Handler[P, R]):
             InputRequired: the function asked, and the round ends with its questions.
             DeveloperError: the hook returned no context manager, or swallowed an exception.
         """
-        if self.around is None or round_ is None:  # with a hook there is always a round: see `needs_round`
+        # with a hook there is always a round: see `needs_round`
+        if self.around is None or round_ is None:
             return self._run_function(arguments, round_)
-        from mcp_functions.handlers import hooks  # noqa: PLC0415 - `serve` imports it at init, if there is a hook
+        # `serve` imports it at init, if there is a hook
+        from mcp_functions.handlers import hooks
 
         has_returned = False
         with hooks.call_hook(self.around, self.kind, self.name, arguments, round_):
             returned = self._run_function(arguments, round_)
             has_returned = True
-        if not has_returned:  # the function raised an exception, and `__exit__` of the hook returned True
+        # the function raised an exception, and `__exit__` of the hook returned True
+        if not has_returned:
             rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
             raise DeveloperError(rule)
         return returned
@@ -169,11 +173,13 @@ class FunctionHandler(Handler[P, R]):
             arguments = injection.inject(arguments, round_)
         returned = function(**arguments)
         if isinstance(returned, CoroutineType):  # the function is async
-            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - a plain function needs no asyncio
+            # a plain function needs no asyncio
+            from mcp_functions.handlers import event_loop
 
             # The results of steps that have begun are recorded for the next round.
             returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
-        if is_input_required(returned):  # the function asks by what it returns, and not by a parameter after `*`
+        # the function asks by what it returns, and not by a parameter after `*`
+        if is_input_required(returned):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
@@ -185,6 +191,7 @@ def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> 
     """Read the options for the `icons` and the `_meta` of an entry; tags are a member of `_meta`."""
     if icons is None and meta is None and not tags:
         return {"icons": None, "_meta": None}
-    from mcp_functions.protocol import hints  # noqa: PLC0415 - many handlers have none of these options
+    # many handlers have none of these options
+    from mcp_functions.protocol import hints
 
     return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}

@@ -53,7 +53,8 @@ class DeclaredQuestion(NamedTuple):
     """A question in a signature, as in `seat: Annotated[Seat | None, Ask("Which seat?")]`."""
 
     question: Question[Any]
-    is_optional: bool  # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
+    # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
+    is_optional: bool
 
     def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
@@ -75,7 +76,8 @@ class Injection(NamedTuple):
 
     questions: Mapping[str, DeclaredQuestion]
     capabilities: Mapping[str, DeclaredCapability]
-    shared_values: Mapping[str, Callable[[], object]]  # the first call of each function opens the value
+    # the first call of each function opens the value
+    shared_values: Mapping[str, Callable[[], object]]
     defaults: Mapping[str, Any]  # of the parameters before `*`, for the messages of questions
 
     @property
@@ -163,7 +165,8 @@ def read_injection(
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
     """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
-    class_ = get_origin(annotation) or annotation  # `RequestState[Draft]` has the origin RequestState
+    # `RequestState[Draft]` has the origin RequestState
+    class_ = get_origin(annotation) or annotation
     if isinstance(class_, type) and issubclass(class_, Capability):
         return class_
     for item in get_args(annotation):
@@ -181,7 +184,8 @@ def _read_question(
     Raises:
         TypeError: the specification has no form for this type, or the message names something else than an argument.
     """
-    from mcp_functions.rounds.elicitation import Question  # noqa: PLC0415 - few functions declare a question
+    # few functions declare a question
+    from mcp_functions.rounds.elicitation import Question
 
     _check_braces(name, ask.message, client_parameters)
     answer_type, *metadata = get_args(annotation)
@@ -211,7 +215,8 @@ def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter
 
 def _read_shared_value(name: str, shared: Shared) -> Callable[[], object]:
     """Return a function that returns the shared value, and opens it at the first call."""
-    from mcp_functions.handlers.shared_values import shared_value  # noqa: PLC0415 - few functions share values
+    # few functions share values
+    from mcp_functions.handlers.shared_values import shared_value
 
     rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
     require(callable(shared.enter), rule)

@@ -67,7 +67,8 @@ class Lists:
         adds_tools = bool(self._catalog.get("asks")) and not shows_questions
         if not hides_tools and not adds_tools:
             return None
-        from mcp_functions.apps import listings  # noqa: PLC0415 - most clients see the whole catalog
+        # most clients see the whole catalog
+        from mcp_functions.apps import listings
 
         return listings.view_of(self._catalog, meta)
 
@@ -76,7 +77,7 @@ class Lists:
         catalog = self._catalog
         cache = self._settings.cache
         if view is not None:
-            from mcp_functions.apps import listings  # noqa: PLC0415
+            from mcp_functions.apps import listings
 
             catalog = listings.show(catalog, view)
         if view is not None or "hidden" in catalog:
@@ -169,8 +170,10 @@ def _cursor(entries: list[dict[str, Any]], start: int) -> str:
     A deployment that adds or removes names makes older cursors invalid, because of the hash. A cursor without a hash
     would then skip or repeat entries, and the client would not notice.
     """
-    import hashlib  # noqa: PLC0415 - most lists have one page
+    # most lists have one page
+    import hashlib
 
-    names = dumps([entry.get("name") or entry["uri"] for entry in entries])  # the entry of a skill has no name
+    # the entry of a skill has no name
+    names = dumps([entry.get("name") or entry["uri"] for entry in entries])
     digest = hashlib.sha256(names.encode()).hexdigest()
     return f"{digest[:12]}-{start}"

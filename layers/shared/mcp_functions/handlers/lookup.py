@@ -33,9 +33,11 @@ class Target(NamedTuple):
     """The handler that a request names."""
 
     list_name: str  # the list with its entry: "tools", for example
-    key: str  # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
+    # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
+    key: str
     folder: str  # the folder of the Lambda function that serves it
-    answer_tool: str = ""  # the name in the request, if the request names an answer tool of the tool
+    # the name in the request, if the request names an answer tool of the tool
+    answer_tool: str = ""
 
 
 def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
@@ -89,7 +91,8 @@ def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
 
 def _find_equal(uris: Iterable[str], uri: str) -> str:
     """Return the one of some URIs or templates that has the same normal form; "" if there is none."""
-    from mcp_functions.protocol.uris import normal_form  # noqa: PLC0415 - few functions have resources
+    # few functions have resources
+    from mcp_functions.protocol.uris import normal_form
 
     normal = normal_form(uri)
     # An adopted server lists its URIs in any form.
@@ -103,7 +106,8 @@ OPTIONAL = r"\{[?&#/.;][^}]*\}"
 
 def _matches(template: str, uri: str) -> bool:
     """Tell whether a URI is one of a template's; false also if only an adopted server can match the template."""
-    from mcp_functions.protocol.uri_templates import UriTemplate  # noqa: PLC0415 - few functions are templates
+    # few functions are templates
+    from mcp_functions.protocol.uri_templates import UriTemplate
 
     try:
         return UriTemplate(re.sub(OPTIONAL, "", template)).match(uri) is not None
@@ -125,7 +129,8 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     ref: Any = params.get("ref")
     match ref:
         case {"type": "ref/prompt", "name": str()}:
-            return find(catalog, "prompts/get", ref)  # a `ref` names its handler as the params of a call do
+            # a `ref` names its handler as the params of a call do
+            return find(catalog, "prompts/get", ref)
         case {"type": "ref/resource", "uri": str(uri)}:
             templates = catalog["functions"]["resourceTemplates"]
             template = _find_equal(templates, uri)
@@ -157,7 +162,8 @@ def asks_for_skill(method: str, params: Mapping[str, Any]) -> bool:
 
 def form_result(server: Mapping[str, str]) -> Result:
     """Write the answer to `resources/read` of the toolkit's form, an app that shows questions (MCP Apps)."""
-    from mcp_functions.apps import form  # noqa: PLC0415 - only hosts of apps read it
+    # only hosts of apps read it
+    from mcp_functions.apps import form
 
     return Result(complete(form.contents(), server))
 

@@ -52,7 +52,8 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    keeps_names = True  # `camel_case` does not rename the variables, which the author wrote in the URI
+    # `camel_case` does not rename the variables, which the author wrote in the URI
+    keeps_names = True
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -73,12 +74,14 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        self.uri = self.key = normal_form(uri)  # clients normalize it, and ask for what they have made of it
+        # clients normalize it, and ask for what they have made of it
+        self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size
         self._annotations: dict[str, Any] | None = None
         if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many resources have none
+            # many resources have none
+            from mcp_functions.protocol import hints
 
             self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
@@ -92,7 +95,8 @@ class Resource(CompletableHandler[P, R]):
 
     def describe(self) -> dict[str, Any]:
         """Write its entry of `resources/list` or of `resources/templates/list`."""
-        if self.kind == "resource_template":  # a ResourceTemplate of the specification has no `size`
+        # a ResourceTemplate of the specification has no `size`
+        if self.kind == "resource_template":
             return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
         return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 

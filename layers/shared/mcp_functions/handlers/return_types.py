@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
-WITHOUT_TYPE = (NoneType, str, *BYTES)  # their values are text or bytes, which no type describes further
-LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # `list[Image]` has the origin `list`
+# their values are text or bytes, which no type describes further
+WITHOUT_TYPE = (NoneType, str, *BYTES)
+# `list[Image]` has the origin `list`
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
 
 def read_structured_type(annotation: object) -> JsonType | None:
@@ -94,7 +96,8 @@ def _is_unstructured(annotation: object) -> bool:
         return True
     plain = _without_annotated(annotation)
     is_list = plain in (list, tuple) or get_origin(plain) in (list, tuple)
-    is_bare_list = is_list and not get_args(plain)  # `list` without brackets: its items may be content
+    # `list` without brackets: its items may be content
+    is_bare_list = is_list and not get_args(plain)
     return is_bare_list or _contains_content(annotation)
 
 
@@ -128,7 +131,8 @@ def _plain_members(annotation: object) -> list[object]:
 
 def _without_annotated(annotation: object) -> object:
     """Return X for `Annotated[X, …]` and for an alias (`type Alias = X`); otherwise the annotation itself."""
-    annotation = getattr(annotation, "__value__", annotation)  # only an alias has `__value__`: its type
+    # only an alias has `__value__`: its type
+    annotation = getattr(annotation, "__value__", annotation)
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -139,9 +143,11 @@ def union_members(annotation: object) -> tuple[Any, ...]:
 
 def make_union(members: tuple[Any, ...]) -> object:
     """Make the type that has these members: `int | str` of int and str, and `int` of int alone."""
-    if len(members) == 1:  # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
+    # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
+    if len(members) == 1:
         return members[0]
-    union: object = Union.__getitem__(members)  # the same as `Union[members]`, which a type checker does not accept
+    # the same as `Union[members]`, which a type checker does not accept
+    union: object = Union.__getitem__(members)
     return union
 
 

@@ -30,7 +30,8 @@ def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
     def enter() -> object:
         manager = make_manager()
         if isinstance(manager, AbstractAsyncContextManager):
-            from mcp_functions.handlers import event_loop  # noqa: PLC0415 - it imports asyncio
+            # it imports asyncio
+            from mcp_functions.handlers import event_loop
 
             return event_loop.enter(manager)
         if not isinstance(manager, AbstractContextManager):

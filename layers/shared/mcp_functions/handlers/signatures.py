@@ -53,7 +53,8 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
     if isinstance(given, FunctionType):
         check_returns(given)
         return given
-    from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
+    # it imports `inspect`
+    from mcp_functions.handlers import callables
 
     function = callables.to_function(given)
     check_returns(vars(function)["__wrapped__"])
@@ -78,14 +79,16 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """
     try:
         annotations = get_type_hints(function, include_extras=True)
-    except (NameError, TypeError, SyntaxError, AttributeError) as error:  # an annotation may be any expression
+    # an annotation may be any expression
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
         message = f"an annotation cannot be read: {error}"
         raise TypeError(message) from error
     before_star, after_star = _list_parameters(function)
     client_parameters = tuple(_read_parameter(name, default, annotations) for name, default in before_star.items())
     injection = None
     if after_star:
-        from mcp_functions.handlers.injection import read_injection  # noqa: PLC0415 - many functions need no injection
+        # many functions need no injection
+        from mcp_functions.handlers.injection import read_injection
 
         injection = read_injection(client_parameters, after_star, annotations, camel_case=camel_case)
     returns = annotations.get("return")
@@ -102,7 +105,8 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
     code = function.__code__
     is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
     if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-        from mcp_functions.handlers import callables  # noqa: PLC0415 - it imports `inspect`
+        # it imports `inspect`
+        from mcp_functions.handlers import callables
 
         return callables.list_parameters(function)
     # A code object names first the parameters before `*`, then those after it, and then other variables.
@@ -117,13 +121,15 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
 
 def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
-    if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
+    # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
+    if name not in annotations:
         return Parameter(name, default)
     annotation = annotations[name]
     _check_is_before_star(name, annotation)
     try:
         if any(_is_field(item) for item in (default, *get_args(annotation))):
-            from mcp_functions.schemas import pydantic_fields  # noqa: PLC0415 - it imports pydantic
+            # it imports pydantic
+            from mcp_functions.schemas import pydantic_fields
 
             return pydantic_fields.read_field(Parameter(name, default, annotation=annotation))
         make_default = default_maker(default)
@@ -136,7 +142,8 @@ def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) 
 def _check_is_before_star(name: str, annotation: object) -> None:
     """Check that the client sends a parameter. A TypeError refuses `(elicit: Elicit)`, which belongs after `*`."""
     for part in (annotation, get_origin(annotation), *get_args(annotation)):
-        noun = getattr(part, "__after_star__", None)  # "a capability", for example: see `rounds.capabilities`
+        # "a capability", for example: see `rounds.capabilities`
+        noun = getattr(part, "__after_star__", None)
         require(not isinstance(noun, str), f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
 
 

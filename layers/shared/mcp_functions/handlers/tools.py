@@ -89,14 +89,16 @@ class Tool(FunctionHandler[P, R]):
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            from mcp_functions.handlers import tool_options  # noqa: PLC0415 - few tools have these options
+            # few tools have these options
+            from mcp_functions.handlers import tool_options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         self._annotations: dict[str, Any] | None = None
         if annotations is not None:
-            from mcp_functions.protocol import hints  # noqa: PLC0415 - many tools have none
+            # many tools have none
+            from mcp_functions.protocol import hints
 
             self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
         parameters = self._signature.client_parameters
@@ -168,7 +170,8 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        arguments = self._read_arguments(params)  # also without questions: wrong arguments begin no task
+        # also without questions: wrong arguments begin no task
+        arguments = self._read_arguments(params)
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
 
@@ -181,7 +184,8 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
     """
     if schema is None:
         return return_types.read_structured_type(returns)
-    from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
+    # few tools have a schema of their own
+    from mcp_functions.schemas import validation
 
     require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)

@@ -25,9 +25,11 @@ REQUEST_HEADERS = (
     "accept", "authorization", "baggage", "content-type", "last-event-id", "mcp-method", "mcp-name",
     "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
 )  # fmt: skip
-SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # AWS Signature Version 4
+# AWS Signature Version 4
+SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")
 PARAMETER_HEADER = r"mcp-param-[a-z0-9_-]{1,64}"
-RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"  # the headers that a page may read
+# the headers that a page may read
+RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"
 REQUIRED_IN_PREFLIGHT = {"origin", "access-control-request-method"}
 MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
 

@@ -45,7 +45,8 @@ SENDERS = {
     "aws:kinesis": "of a stream (Kinesis)",
 }
 
-Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
+# statusCode, headers, body and isBase64Encoded, as API Gateway expects them
+Response: TypeAlias = dict[str, Any]
 
 
 class LambdaContext(Protocol):
@@ -61,13 +62,15 @@ class LambdaContext(Protocol):
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
-    event: Mapping[str, Any]  # the event that held it; the front door forwards this, `without_credentials`
+    # the event that held it; the front door forwards this, `without_credentials`
+    event: Mapping[str, Any]
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
     body: str  # the body as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    address: str  # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
+    # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
+    address: str
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 

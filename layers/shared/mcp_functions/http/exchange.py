@@ -70,7 +70,8 @@ class HttpExchange:
         """Respond to the request at the time `now`, unix seconds. An exception becomes an error response."""
         try:
             response = self._take_steps(now)
-        except BaseException as raised:  # also SystemExit: an author's `sys.exit` must not end the environment
+        # also SystemExit: an author's `sys.exit` must not end the environment
+        except BaseException as raised:
             if errors.is_ctrl_c(raised):
                 raise
             self._notes.add_error(raised)
@@ -108,7 +109,8 @@ class HttpExchange:
 
     def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
-        from mcp_functions.http import metadata  # noqa: PLC0415 - a client reads it once, before its first request
+        # a client reads it once, before its first request
+        from mcp_functions.http import metadata
 
         document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))
         if document is None:
@@ -147,7 +149,8 @@ class HttpExchange:
         caller = identity.admit(http, self._endpoint.settings, now)
         if not is_request(message):
             headers.check_no_contradiction(message, http.headers)
-            return responses.empty(202)  # for a notification, "the server MUST return HTTP status code 202"
+            # for a notification, "the server MUST return HTTP status code 202"
+            return responses.empty(202)
         headers.check_request(message, http.headers)
         request = Request(
             message=message,
@@ -179,7 +182,8 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         elif result.result.get("inputRequests"):
             self._notes.conclude("input_required")
-        else:  # nothing is asked: the function ran out of time, and goes on when the client sends the next request
+        # nothing is asked: the function ran out of time, and goes on when the client sends the next request
+        else:
             self._notes.conclude("shed")
 
 

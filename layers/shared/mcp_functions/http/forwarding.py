@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.protocol.errors import McpError
 
-RESERVED_SECONDS = 0.25  # from the end of the wait to the gateway's deadline: the time to send the client an error
-MIN_WAIT_SECONDS = 1.0  # the shortest wait, even after the deadline: the function may have acted, and can still answer
+# from the end of the wait to the gateway's deadline: the time to send the client an error
+RESERVED_SECONDS = 0.25
+# the shortest wait, even after the deadline: the function may have acted, and can still answer
+MIN_WAIT_SECONDS = 1.0
 # The client's error for each error of the Invoke API or of the connection. Every other one, such as a missing
 # permission, needs the operator.
 ERRORS: dict[str, type[McpError]] = {
@@ -74,7 +76,8 @@ def forward(
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             code = read_failure(error).code
             error_class = ERRORS.get(code, errors.Misconfigured)
-            raise error_class(reason=f"invoke_{code}") from None  # the text of the cause may quote the event
+            # the text of the cause may quote the event
+            raise error_class(reason=f"invoke_{code}") from None
         if "FunctionError" in invoked:
             raise _function_error(payload)
         return payload
@@ -96,7 +99,8 @@ def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    outcomes: list[T | Exception] = []  # empty until the thread ends; then the result or the exception
+    # empty until the thread ends; then the result or the exception
+    outcomes: list[T | Exception] = []
 
     def run() -> None:
         try:
@@ -152,7 +156,8 @@ def _read_object(payload: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)  # API Gateway stops waiting after 30 s
+# API Gateway stops waiting after 30 s
+LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.
 IDLE_SECONDS = 30.0

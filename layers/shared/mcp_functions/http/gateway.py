@@ -48,7 +48,8 @@ class LambdaFunction:
         now: the clock, unix seconds.
     """
 
-    __name__ = "handler"  # a Lambda entry point has the name of a function; Powertools' Tracer reads it
+    # a Lambda entry point has the name of a function; Powertools' Tracer reads it
+    __name__ = "handler"
 
     def __init__(
         self,
@@ -119,14 +120,16 @@ class LambdaFunction:
             notes.status = 200
             try:
                 _run_task(self._get_endpoint(context), order, context)
-            except BaseException as error:  # also SystemExit: an author's `sys.exit` must not end the environment
+            # also SystemExit: an author's `sys.exit` must not end the environment
+            except BaseException as error:
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
                 notes.status = to_mcp_error(error).status
                 has_failed = True
         if has_failed:
-            raise WorkFailed  # outside of `except`, so that Lambda does not log the text of the cause
+            # outside of `except`, so that Lambda does not log the text of the cause
+            raise WorkFailed
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
         """Make the endpoint once. Lambda runs one request at a time, but the local harness runs several."""

@@ -62,13 +62,16 @@ def refuse_stopped_caller(principal: Principal | None, address: str, settings: S
         settings: the settings of the deployment.
         now: the current time in unix seconds.
     """
-    if settings.caller_key_arn:  # without this key, callers have no pseudonyms: none can be logged or stopped
-        from mcp_functions.http.callers import pseudonyms  # noqa: PLC0415 - few deployments have this key
-        from mcp_functions.seal.binding import caller_id  # noqa: PLC0415
+    # without this key, callers have no pseudonyms: none can be logged or stopped
+    if settings.caller_key_arn:
+        # few deployments have this key
+        from mcp_functions.http.callers import pseudonyms
+        from mcp_functions.seal.binding import caller_id
 
         callers = pseudonyms(settings.caller_key_arn)
         id_ = caller_id(principal, address)
-        callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
+        # first, so that the log line of a refused caller has the pseudonym, too
+        callers.log_caller(id_, now)
         callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
 
 
@@ -92,7 +95,8 @@ def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
                 subject += f"/{identity}"
             return Identity(Principal(iss="aws:iam", sub=subject, client=""))
         case "jwt" | "oauth", {"jwt": {"claims": dict(claims)}}:
-            from mcp_functions.http import access_tokens  # noqa: PLC0415 - only a deployment with tokens needs this
+            # only a deployment with tokens needs this
+            from mcp_functions.http import access_tokens
 
             return access_tokens.check_claims(claims, http.request_context, settings, now)
     message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.settings import Settings
 
-WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the document; the path of the MCP server may follow
+# the path of the document; the path of the MCP server may follow
+WELL_KNOWN = "/.well-known/oauth-protected-resource"
 FOLDER = r"[a-z0-9_-]{1,64}"  # of a function, whose own endpoint is below that of the server
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
@@ -42,12 +43,14 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     """
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
-    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "", or "/add" for the function at "/mcp/add"
+    # "", or "/add" for the function at "/mcp/add"
+    place = http.path.removeprefix(WELL_KNOWN + server_path)
     # Only the front gives a token for the server to a client that asks for one of its functions.
     is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
     if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):
         return None
-    if is_function:  # RFC 9728, 3.3: the resource "MUST be identical" to the URL from which the client made the path
+    # RFC 9728, 3.3: the resource "MUST be identical" to the URL from which the client made the path
+    if is_function:
         resource += place
     issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
     members: dict[str, Any] = {
@@ -97,7 +100,8 @@ def challenge(settings: Settings, request_context: Mapping[str, Any], **paramete
 
 def _split(url: str) -> tuple[str, str]:
     """Split "https://example.com/mcp" into its origin, "https://example.com", and its path, "/mcp"."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only a deployment with tokens needs this
+    # only a deployment with tokens needs this
+    from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")

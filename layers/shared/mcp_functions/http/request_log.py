@@ -135,4 +135,5 @@ def _size(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
     if text.isascii():
         return len(text)  # without a copy of the text
-    return len(text.encode("utf-8", "surrogatepass"))  # a header or a body may hold half of a surrogate pair
+    # a header or a body may hold half of a surrogate pair
+    return len(text.encode("utf-8", "surrogatepass"))

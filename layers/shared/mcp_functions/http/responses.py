@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
-MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # of the body; 64 KiB remain for the status and the headers
+# of the body; 64 KiB remain for the status and the headers
+MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024
 # Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
 # bytes and becomes the six characters of an escape (\u00e9). The only control characters of a body are the line ends of
 # an event stream, and each of those becomes two characters.

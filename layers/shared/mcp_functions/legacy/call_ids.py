@@ -56,7 +56,8 @@ class StreamPosition(NamedTuple):
 
     stream: CallStream  # the call
     step: int  # the last step that the client has received; 0 for none
-    polls: int = 0  # how often in a row the client has returned before there was a message; it then waits longer
+    # how often in a row the client has returned before there was a message; it then waits longer
+    polls: int = 0
     last: bool = False  # True if no event follows
 
 

@@ -43,10 +43,12 @@ class Phase(StrEnum):
 class CallRecord(NamedTuple):
     """The stored progress of one call. The names of the fields are the keys in the item."""
 
-    nonce: str  # a random text that distinguishes this call from an earlier one with the same request id
+    # a random text that distinguishes this call from an earlier one with the same request id
+    nonce: str
     step: int  # the number of the last event stream that was made for the client (`call_ids`)
     phase: Phase
-    messages: Sequence[Mapping[str, Any]] = ()  # of this stream; in OUT_OF_TIME they begin the next stream
+    # of this stream; in OUT_OF_TIME they begin the next stream
+    messages: Sequence[Mapping[str, Any]] = ()
     call: Call | None = None  # the call in OUT_OF_TIME; in ASKED, the id of the question holds it
     until: int = 0  # when ASKED or RUNNING ends without an answer or an outcome, in unix seconds
 
@@ -58,8 +60,10 @@ class StoredRecord(NamedTuple):
     item: Item
 
 
-RUNNING_MARGIN = 2  # seconds after the end of a function, until other functions stop waiting for its round
-RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
+# seconds after the end of a function, until other functions stop waiting for its round
+RUNNING_MARGIN = 2
+# seconds before each further attempt, while the table or KMS is unavailable
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)
 
 
 class CallStore:

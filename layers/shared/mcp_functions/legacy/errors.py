@@ -9,8 +9,10 @@ from mcp_functions.protocol.errors import InternalError, InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RESOURCE_NOT_FOUND = -32002  # 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
-URL_ELICITATION_REQUIRED = -32042  # 2025-11-25, client/elicitation, "URL Elicitation Required Error"
+# 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
+RESOURCE_NOT_FOUND = -32002
+# 2025-11-25, client/elicitation, "URL Elicitation Required Error"
+URL_ELICITATION_REQUIRED = -32042
 
 
 class SessionNotFound(InvalidRequest):

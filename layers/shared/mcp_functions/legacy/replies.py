@@ -147,5 +147,6 @@ def _session_header(request: LegacyRequest, session: Session) -> dict[str, str]:
     except McpError as error:
         notes = observability.current()
         notes.add_error(error)
-        notes.outcome = "complete"  # the request succeeds without a session; the log has the error as its reason
+        # the request succeeds without a session; the log has the error as its reason
+        notes.outcome = "complete"
         return {}

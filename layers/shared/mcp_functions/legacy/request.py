@@ -29,7 +29,8 @@ class Deployment(NamedTuple):
     """The parts of a deployment that answer clients of 2025."""
 
     settings: Settings
-    answer_modern: Callable[[Request], AnyResult]  # runs a request of 2026-07-28, here or in another function
+    # runs a request of 2026-07-28, here or in another function
+    answer_modern: Callable[[Request], AnyResult]
     catalog: Mapping[str, Any]  # the tools, prompts and resources
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
@@ -52,7 +53,8 @@ class LegacyRequest(NamedTuple):
         catalog = self.deployment.catalog
         if "hidden" not in catalog:
             return catalog
-        from mcp_functions.visibility import show_to  # noqa: PLC0415 - few deployments hide anything
+        # few deployments hide anything
+        from mcp_functions.visibility import show_to
 
         return show_to(self.caller.scopes, catalog, self.deployment.settings)
 

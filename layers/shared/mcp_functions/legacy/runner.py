@@ -42,7 +42,8 @@ class Outcome(NamedTuple):
     result: Mapping[str, Any] = {}
     error: Mapping[str, Any] = {}  # a JSON-RPC error
     notifications: tuple[Mapping[str, Any], ...] = ()  # sent before the result
-    refusal: Mapping[str, Any] | None = None  # the HTTP response, if the error is a status 401 or 403
+    # the HTTP response, if the error is a status 401 or 403
+    refusal: Mapping[str, Any] | None = None
 
     @property
     def is_final(self) -> bool:
@@ -66,8 +67,10 @@ class Outcome(NamedTuple):
         return self.result.get("requestState")
 
 
-SPARE_SECONDS = 1.5  # the part of the gateway's time that a request must leave, to store and write its outcome
-MIN_ROUND_SECONDS = 15.0  # `run_rounds` begins another round only if the gateway still waits for this time
+# the part of the gateway's time that a request must leave, to store and write its outcome
+SPARE_SECONDS = 1.5
+# `run_rounds` begins another round only if the gateway still waits for this time
+MIN_ROUND_SECONDS = 15.0
 # These headers have another meaning in 2026-07-28, or none.
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 # The JSON-RPC error for a problem with the access token: an event of a later stream cannot have an HTTP status.
@@ -118,7 +121,8 @@ def run_request(
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return Outcome(error=ACCESS_DENIED_ERROR, refusal=responses.failure(error, call.id))
-    except BaseException as error:  # a crash becomes a JSON-RPC error, so the client learns which request crashed
+    # a crash becomes a JSON-RPC error, so the client learns which request crashed
+    except BaseException as error:
         if is_ctrl_c(error):
             raise
         notes.add_error(error)
@@ -175,7 +179,8 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
     written["content-type"] = "application/json"
     written["mcp-protocol-version"] = PROTOCOL_VERSION
     written["mcp-method"] = method
-    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None  # the tool, prompt or resource
+    # the tool, prompt or resource
+    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None
     if isinstance(name, str):
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":

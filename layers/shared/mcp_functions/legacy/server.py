@@ -159,7 +159,8 @@ def _check_headers(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     received = request.http.headers
     headers.check_no_contradiction(message, received)
     params = message.get("params")
-    if message.get("method") == "tools/call" and isinstance(params, dict):  # an answer may have any params
+    # an answer may have any params
+    if message.get("method") == "tools/call" and isinstance(params, dict):
         declared = lookup.header_arguments(request.catalog, params.get("name"))
         received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
         lookup.check_headers(received_arguments, params, received)

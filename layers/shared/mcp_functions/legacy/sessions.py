@@ -48,9 +48,11 @@ class Session(NamedTuple):
     id: str  # random text
     revision: str
     declared: str  # the letters of the capabilities that the client declared
-    client: tuple[str, str]  # name and version that the client gave; authors' functions may read them
+    # name and version that the client gave; authors' functions may read them
+    client: tuple[str, str]
     level: str  # the lowest level of log messages that the client wants
-    principal: str | None  # digest of the caller who started the session; None on a server without sign-in
+    # digest of the caller who started the session; None on a server without sign-in
+    principal: str | None
     ends: int  # when the session ends, in unix seconds
 
     @property
@@ -89,7 +91,8 @@ class SessionTokens:
 
     def write(self, session: Session) -> str:
         """Return the token that holds a session; the errors are those of `SealedIds`."""
-        return self._ids.write({"v": 1, **session._asdict()})  # the version of the format; `read` does not need it
+        # the version of the format; `read` does not need it
+        return self._ids.write({"v": 1, **session._asdict()})
 
     def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
         """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's.

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
 
-NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # results have these since 2026-07-28
+# results have these since 2026-07-28
+NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
 def legacy_response(request: LegacyRequest, call: Call, outcome: Outcome) -> dict[str, Any]:
@@ -41,7 +42,8 @@ def _result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, 
     result = {name: value for name, value in modern.items() if name not in NEW_RESULT_MEMBERS}
     meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
     if method in LIST_METHODS:
-        member = LIST_METHODS[method]  # the member of the result that has the entries, for example "tools"
+        # the member of the result that has the entries, for example "tools"
+        member = LIST_METHODS[method]
         result[member] = [_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
@@ -62,7 +64,8 @@ def _entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
         output = entry.pop("outputSchema", None)
         if output is not None and _allows_only_objects(output, output):
             entry["outputSchema"] = {**output, "type": "object"}
-    elif "annotations" in entry:  # of a resource; the annotations of tools are the same in every revision
+    # of a resource; the annotations of tools are the same in every revision
+    elif "annotations" in entry:
         entry["annotations"] = _without_new(entry["annotations"], revision)
     if "arguments" in entry:  # of a prompt
         entry["arguments"] = [_without_new(argument, revision) for argument in entry["arguments"]]
@@ -118,7 +121,8 @@ def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
     result.pop("structuredContent", None)
-    if not result["content"] and structured is not None:  # a result without any content gets the text {}
+    # a result without any content gets the text {}
+    if not result["content"] and structured is not None:
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 

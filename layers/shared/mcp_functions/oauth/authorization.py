@@ -36,11 +36,13 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.sealed_values import Purpose
     from mcp_functions.oauth.services import Services
 
-STATE = r"[ -~]{0,2048}"  # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+# printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+STATE = r"[ -~]{0,2048}"
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so the
 # escapes of these two characters could make it too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-FORWARDED_ERRORS = {  # the provider's error -> the client's; a client gets any other error as "server_error"
+# the provider's error -> the client's; a client gets any other error as "server_error"
+FORWARDED_ERRORS = {
     **dict.fromkeys(PERSON_ERRORS, "access_denied"),
     "temporarily_unavailable": "temporarily_unavailable",
 }

@@ -55,7 +55,8 @@ class CallerBudgets:
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        self.charge(caller_id)  # before the block runs, because many requests may run at the same time
+        # before the block runs, because many requests may run at the same time
+        self.charge(caller_id)
         is_refused = False
         try:
             yield
@@ -93,6 +94,7 @@ class FetchBudgets:
         try:
             yield
         finally:
-            unused = self._most - min(self._most, max(0.0, self._now() - begun))  # the clock may be set meanwhile
+            # the clock may be set meanwhile
+            unused = self._most - min(self._most, max(0.0, self._now() - begun))
             for buckets, payer in ((self._callers, caller_id), (self._container, EVERYBODY)):
                 buckets.put_back(payer, unused, self._now())

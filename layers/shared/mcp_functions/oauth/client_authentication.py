@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.services import Services
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-MAX_ASSERTION_SECONDS = 600  # from now until an assertion expires: a thief may present it for so long
+# from now until an assertion expires: a thief may present it for so long
+MAX_ASSERTION_SECONDS = 600
 SKEW_SECONDS = 60  # the clock of a client may differ by this
 
 
@@ -83,7 +84,8 @@ def _read_credentials(request: OAuthRequest) -> Credentials:
     form = request.parameters
     header = request.http.headers.get("authorization", "")
     given = [bool(header), "client_secret" in form, "client_assertion" in form]
-    if given.count(True) > 1:  # "The client MUST NOT use more than one authentication method in each request."
+    # "The client MUST NOT use more than one authentication method in each request."
+    if given.count(True) > 1:
         raise OAuthError(
             code="invalid_request", description="the request has more than one way of client authentication"
         )

@@ -40,7 +40,8 @@ class Client(NamedTuple):
     redirect_uris: tuple[str, ...]  # the URIs that the client may use
     method: str = "none"  # one of METHODS
     secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
-    keys: Mapping[str, Any] | None = None  # the client's JWK set; None if it has a URL, or needs no keys
+    # the client's JWK set; None if it has a URL, or needs no keys
+    keys: Mapping[str, Any] | None = None
     keys_url: str = ""  # the URL of the client's JWK set
     site: str = ""  # the host of the client's metadata document; "" if it has none
 
@@ -136,7 +137,8 @@ def _read_keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, s
     """Return the JWK set of a client and "", or None and the URL of the set."""
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")
-    if (keys is None) == (url is None):  # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
+    # "The jwks_uri and jwks parameters MUST NOT both be present" (RFC 7591, 2)
+    if (keys is None) == (url is None):
         raise OAuthError(
             code="invalid_client_metadata", description="private_key_jwt needs jwks or jwks_uri, and not both"
         )

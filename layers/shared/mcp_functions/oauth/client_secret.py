@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
-MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a JSON object; the first one that is a text is the secret
+# of a JSON object; the first one that is a text is the secret
+MEMBERS = ("client_secret", "ClientSecret", "secret")
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 
 
@@ -61,8 +62,10 @@ def _read(arn: str) -> str:
     try:
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (KeyError, ValueError, TypeError):
-        raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None  # the cause could quote the secret
-    except Exception as error:  # noqa: BLE001 - botocore's classes are not imported; its text may quote the request
+        # the cause could quote the secret
+        raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None
+    # botocore's classes are not imported; its text may quote the request
+    except Exception as error:  # noqa: BLE001
         raise service_error(SERVICE, read_failure(error)) from None
     finally:
         client.close()

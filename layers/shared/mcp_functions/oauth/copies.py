@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 KEPT_SECONDS = 24 * 3600  # how long a copy serves while its site is silent
-PAUSE_SECONDS = 60  # how long a site is not asked again if a copy serves, or if the document is gone
-SHORT_PAUSE_SECONDS = 5  # the same if nothing serves: a site that is back must not be missed for long
+# how long a site is not asked again if a copy serves, or if the document is gone
+PAUSE_SECONDS = 60
+# the same if nothing serves: a site that is back must not be missed for long
+SHORT_PAUSE_SECONDS = 5
 MAX_COPIES = 256
 
 
@@ -40,7 +42,8 @@ class Copies:
         self._now = now
         self._fresh_seconds = fresh_seconds
         self._copies: dict[str, Copy] = {}  # by URL, the oldest first
-        self._lock = Lock()  # held while the copies change: the local server answers requests in several threads
+        # held while the copies change: the local server answers requests in several threads
+        self._lock = Lock()
 
     def get(self, url: str, read: Callable[[], Mapping[str, Any]], *, again: bool = False) -> Mapping[str, Any]:
         """Return the document at a URL.
@@ -58,7 +61,8 @@ class Copies:
             copy = self._read(url, read, copy)
         serves = copy.document and self._now() < copy.read_at + KEPT_SECONDS
         if copy.failure and (again or not serves):
-            raise copy.failure.with_traceback(None)  # the copy must not keep the requests of the traceback
+            # the copy must not keep the requests of the traceback
+            raise copy.failure.with_traceback(None)
         return copy.document
 
     def _read(self, url: str, read: Callable[[], Mapping[str, Any]], last: Copy) -> Copy:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-NO_KEYS: dict[str, Any] = {"keys": []}  # this server signs nothing, because the provider issues the tokens
+# this server signs nothing, because the provider issues the tokens
+NO_KEYS: dict[str, Any] = {"keys": []}
 
 
 def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:

@@ -62,7 +62,8 @@ class OAuthFunction:
         now: Callable[[], float],
     ) -> None:
         """Keep what the first event needs; for the arguments, see `serve_oauth`."""
-        self.__name__ = "handler"  # Powertools' Tracer reads the name of the entry point; an object has none by itself
+        # Powertools' Tracer reads the name of the entry point; an object has none by itself
+        self.__name__ = "handler"
         self.handlers: tuple[Any, ...] = ()
         self._now = now
         self._wrapping = wrapping

@@ -53,7 +53,8 @@ def consent_page(client: Client, sign_in: SignIn, sealed_sign_in: str, settings:
     parts = {name: escape(text) for name, text in texts.items()}
     parts["publisher"] = PUBLISHER.format(site=escape(client.site)) if client.site else ""
     parts["warning"] = WARNING if _leads_elsewhere(client, sign_in.redirect) else ""
-    parts["remember"] = REMEMBER if sign_in.consent else ""  # "" if no browser may remember the consent
+    # "" if no browser may remember the consent
+    parts["remember"] = REMEMBER if sign_in.consent else ""
     return Template(_read_file("consent.html")).substitute(parts, style=_read_file("style.css"))
 
 

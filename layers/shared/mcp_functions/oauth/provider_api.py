@@ -38,7 +38,8 @@ MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys are used without another request
 UNAVAILABLE = "provider:unavailable"  # for the log
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")  # the metadata must have these
+# the metadata must have these
+REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # Errors about a person, who has to sign in again, or may not sign in (OpenID Connect Core, 3.1.2.6; Entra ID, Auth0).
 PERSON_ERRORS = (
@@ -52,7 +53,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
     # The code is malformed. The operator has nothing to mend: a browser may bring any text to /callback as the code.
     "invalid_request": ("invalid_grant", GRANT_REFUSED),
     "invalid_scope": ("invalid_scope", "the provider does not grant this scope"),
-    "unsupported_token_type": ("unsupported_token_type", "the provider cannot revoke this token"),  # RFC 7009, 2.2.1
+    # RFC 7009, 2.2.1
+    "unsupported_token_type": ("unsupported_token_type", "the provider cannot revoke this token"),
 }
 # Errors of the provider itself, also with a status below 500 (RFC 6749, 4.1.2.1; RFC 8628, 3.5).
 TROUBLE = {"server_error", "slow_down", "temporarily_unavailable", "too_many_requests"}
@@ -115,12 +117,14 @@ class ProviderApi:
         if response.status == HTTPStatus.OK:
             return
         code = "" if https.may_succeed_later(response.status) else _json(response).get("error")
-        if not code or not isinstance(code, str) or code in TROUBLE:  # without a code, it is not RFC 6749 that answers
+        # without a code, it is not RFC 6749 that answers
+        if not code or not isinstance(code, str) or code in TROUBLE:
             raise TemporarilyUnavailable(UNAVAILABLE)
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
-            self._secret.reset()  # the secret may have been rotated: the next request reads it again
+            # the secret may have been rotated: the next request reads it again
+            self._secret.reset()
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
         logged = code if code in OPERATOR_ERRORS else "unexpected_error"
         raise Misconfigured(reason=f"provider:{logged}")

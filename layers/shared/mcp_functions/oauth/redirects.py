@@ -50,7 +50,8 @@ CALLBACK = r"""(?x)
     (?: (?: oauth2? [_-]? )? (?: (?: call )? back | cb | redirect ) | oauth2? | (?: did- )? authenticate )
     /? (?: [?] .* )?
 """
-RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # this server adds them to a redirect URI
+# this server adds them to a redirect URI
+RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}
 
 
 def may_be_registered(uri: str) -> bool:
@@ -75,7 +76,8 @@ def is_web(uri: str) -> bool:
     if web is None:
         return False
     last_label = web["host"].lower().rpartition(".")[2]
-    return last_label != "localhost"  # it names the user's machine, also in "app.localhost" (RFC 6761)
+    # it names the user's machine, also in "app.localhost" (RFC 6761)
+    return last_label != "localhost"
 
 
 def destination(uri: str) -> str:

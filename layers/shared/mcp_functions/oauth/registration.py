@@ -55,7 +55,8 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds  # the secret ends with the id
+        # the secret ends with the id
+        described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds
     if client.keys is not None:
         described["jwks"] = client.keys
     if client.keys_url:

@@ -29,7 +29,8 @@ class OAuthRequest(NamedTuple):
     http: HttpRequest  # the HTTP request
     parameters: Mapping[str, str]  # of the query or the form; no value is empty
     cookies: Mapping[str, str]  # name -> value
-    caller_id: str  # the network of the caller's address; its budgets pay for forged values and fetches
+    # the network of the caller's address; its budgets pay for forged values and fetches
+    caller_id: str
 
 
 def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:

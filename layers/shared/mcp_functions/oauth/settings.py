@@ -61,7 +61,8 @@ class OAuthSettings:
         "Further scopes to ask the provider for, as `offline_access`.")
     extra_prompt = Setting("MCP_OAUTH_EXTRA_PROMPT", NONE, _read_prompt, "identity",
         "Words of `prompt` that the provider always gets.")
-    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003 - the default
+    # the default
+    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003
         "Whether every sign-in is for all scopes, because the provider grants no part of them.")
     registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",  # noqa: FBT003
         "Whether clients may register (RFC 7591).")

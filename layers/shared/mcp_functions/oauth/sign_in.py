@@ -32,7 +32,8 @@ class SignIn(NamedTuple):
     challenge: str  # the client's PKCE challenge
     scope: str  # the scope that the client asked for
     prompt: str  # the `prompt` for the provider; "" for none
-    consent: str  # the name under which a browser remembers this consent; "" if no browser may remember it
+    # the name under which a browser remembers this consent; "" if no browser may remember it
+    consent: str
     site: str = ""  # the host of the client's metadata document; "" if it has none
 
     @classmethod

@@ -74,7 +74,8 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
         )
     claims = _open_refresh_token(token, request, client, services)
     if claims is None:
-        return responses.make_json(200, {})  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
+        # RFC 7009, 2.2: "invalid tokens do not cause an error response"
+        return responses.make_json(200, {})
     with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
     return responses.make_json(200, {})

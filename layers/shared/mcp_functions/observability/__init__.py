@@ -20,9 +20,11 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ERRORS = frozenset({"refused", "failed", "crashed"})  # the outcomes that are errors; all others are successes
+# the outcomes that are errors; all others are successes
+ERRORS = frozenset({"refused", "failed", "crashed"})
 UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
-PACKAGE = __file__.removesuffix("observability/__init__.py")  # the folder of this package, with a slash at its end
+# the folder of this package, with a slash at its end
+PACKAGE = __file__.removesuffix("observability/__init__.py")
 FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
 
 
@@ -41,23 +43,29 @@ class Notes:
     """
 
     # The request.
-    method: str | None = None  # a method of MCP, "unknown", or for other requests a name such as "metadata"
+    # a method of MCP, "unknown", or for other requests a name such as "metadata"
+    method: str | None = None
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
-    handler: str | None = None  # a name in the catalog or "unknown"; None if the request has no name
+    # a name in the catalog or "unknown"; None if the request has no name
+    handler: str | None = None
     request_bytes: int = 0
     cold_start: bool = False  # True if the client waited for the start of this environment
-    correlation_id: object = None  # API Gateway's id of the request; unchecked, so it may be any value
+    # API Gateway's id of the request; unchecked, so it may be any value
+    correlation_id: object = None
     trace_id: str | None = None  # from the client's `traceparent`
 
     # The conversation.
     round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
-    jti: bytes | None = None  # the id of the client's state, once that proved authentic; logged as base64url
+    # the id of the client's state, once that proved authentic; logged as base64url
+    jti: bytes | None = None
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
 
     # The caller.
-    caller: str | None = None  # the caller's pseudonym (`http.callers`), if the deployment logs callers
-    caller_id: str = ""  # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
+    # the caller's pseudonym (`http.callers`), if the deployment logs callers
+    caller: str | None = None
+    # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
+    caller_id: str = ""
 
     # The response.
     outcome: str = ""
@@ -68,10 +76,12 @@ class Notes:
 
     # The error.
     code: int | None = None  # the code of JSON-RPC
-    reason: str | None = None  # a constant of this package or of AWS; the type of an exception; or the broken rule
+    # a constant of this package or of AWS; the type of an exception; or the broken rule
+    reason: str | None = None
     misconfigured: bool = False  # True if the operator has to act
     place: str | None = None  # the frames of an unexpected exception
-    raised: BaseException | None = None  # the exception, for listeners alone: its text may quote secrets
+    # the exception, for listeners alone: its text may quote secrets
+    raised: BaseException | None = None
 
     # Calls of AWS.
     kms_calls: int = 0
@@ -100,7 +110,8 @@ class Notes:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         self.outcome = "crashed"
         self.raised = error
-        self.handler = self.handler or UNKNOWN  # CloudWatch's metric of crashes counts only lines with a handler
+        # CloudWatch's metric of crashes counts only lines with a handler
+        self.handler = self.handler or UNKNOWN
         if isinstance(error, DeveloperError):
             self.reason = error.rule
             self.place = frames(error, of_author=True)
@@ -151,7 +162,8 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
         of_author: True to begin with the innermost frame outside of this package, if there is one. The author has to
             change that line, although this package raised the exception.
     """
-    import traceback  # noqa: PLC0415 - only for a crash
+    # only for a crash
+    import traceback
 
     summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)
     innermost_first = list(reversed(summary))

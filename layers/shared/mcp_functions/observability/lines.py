@@ -62,7 +62,8 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
             log.log(level, message(notes), extra=all_fields(notes))
 
 
-def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401 - Powertools' Logger, which is not imported
+# Powertools' Logger, which is not imported
+def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401
     """Set the correlation id of a Powertools Logger, and return its earlier one; None if the logger has no such id."""
     if hasattr(logger, "set_correlation_id"):
         with suppress(Exception):  # a logger that raises must not prevent the response
@@ -82,7 +83,8 @@ def own_fields(notes: Notes) -> dict[str, Any]:
     """Return the fields that have this package's names."""
     unchanged = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
     return unchanged | {
-        "tool_error": notes.tool_error or None,  # this one and the next two are left out if they are False or 0
+        # this one and the next two are left out if they are False or 0
+        "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
         "kms_failures": notes.kms_failures or None,
         "flow": None if notes.flow is None else digest(notes.flow),
@@ -103,7 +105,8 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     method = notes.method if notes.method in METHODS else None
     handler = None if notes.handler == UNKNOWN else notes.handler
     revision = notes.revision
-    if revision is None and method and notes.outcome != "refused":  # a refused request may be of any revision
+    # a refused request may be of any revision
+    if revision is None and method and notes.outcome != "refused":
         revision = PROTOCOL_VERSION
     error_type = _code(notes) if notes.outcome in ERRORS else None
     return {
@@ -128,7 +131,8 @@ def level_of(notes: Notes) -> int:
     It is DEBUG for a response that the endpoint only passed on, because the function behind it writes the same facts.
     A cold start of the endpoint is no fact of that function.
     """
-    has_failed = notes.outcome in {"crashed", "failed"}  # the HTTP status does not tell it: a crashed tool has 200
+    # the HTTP status does not tell it: a crashed tool has 200
+    has_failed = notes.outcome in {"crashed", "failed"}
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.
     exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS
@@ -175,7 +179,8 @@ DIGEST_CHARS = 16  # 12 bytes: enough to tell conversations apart in a log
 
 def digest(name: str) -> str:
     """Return a digest of an id that the log must not hold. Lines with the same id have the same digest."""
-    import hashlib  # noqa: PLC0415 - only a function with conversations needs it, and has imported it already
+    # only a function with conversations needs it, and has imported it already
+    import hashlib
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))
     return base64url(hashed.digest())[:DIGEST_CHARS]

@@ -5,14 +5,19 @@ Those that the specification does not have are at the end.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Final
+
 PROTOCOL_VERSION = "2026-07-28"
 SUPPORTED_VERSIONS = (PROTOCOL_VERSION,)
 
-META_PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion"
-META_CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
-META_CLIENT_INFO = "io.modelcontextprotocol/clientInfo"
-META_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-META_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+META_PROTOCOL_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+META_CLIENT_CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
+META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+META_SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+META_LOG_LEVEL: Final = "io.modelcontextprotocol/logLevel"
 
 LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
@@ -61,7 +66,8 @@ META_TASK_TTL = f"{OWN_META}task-ttl"
 RESUME_METHOD = "turns/resume"
 
 # A function `functions/<folder>/app.py` is deployed as the Lambda function `<stack>_<folder>`.
-WORKER_SUFFIX = "-worker"  # ends the name of the Lambda function that continues the tasks of a function
+# ends the name of the Lambda function that continues the tasks of a function
+WORKER_SUFFIX = "-worker"
 ENDPOINT_FOLDER = "mcp"  # the folder of the function that clients call, at /mcp
 
 # Every method that a client of this or an older revision may send. A log line names no other method.

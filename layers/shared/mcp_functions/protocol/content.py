@@ -90,7 +90,8 @@ class EmbeddedResource:
 
     def wire(self) -> dict[str, Any]:
         """Write it as EmbeddedResource."""
-        resource = content_blocks.resource_contents(self.resource, uri="")  # the contents have their own URI
+        # the contents have their own URI
+        resource = content_blocks.resource_contents(self.resource, uri="")
         return {"type": self.type, "resource": resource, **_annotations_and_meta(self)}
 
 

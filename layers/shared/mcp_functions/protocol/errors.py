@@ -252,7 +252,8 @@ class OutcomeUnknown(InternalError):
 class ResultTooLarge(InternalError):
     """The result is over the size that Lambda can return. Without this error the client would only see a 502."""
 
-    default_message = "The result is larger than this server can send (6 MB)"  # `http.responses` has the limit
+    # `http.responses` has the limit
+    default_message = "The result is larger than this server can send (6 MB)"
 
 
 class Misconfigured(InternalError):

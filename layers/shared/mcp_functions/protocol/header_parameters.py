@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 FIELD_NAME = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"  # "token" of RFC 9110, section 5.6.2
 JSON_TYPES = ("string", "integer", "boolean")  # the types of arguments that a header may repeat
-VALUE_KEYWORDS = ("enum", "const", "default", "examples")  # keywords that hold values, and no schemas
+# keywords that hold values, and no schemas
+VALUE_KEYWORDS = ("enum", "const", "default", "examples")
 
 
 # For each header, by its whole name in lower case, the names of the properties that lead to its argument.

@@ -45,7 +45,8 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_no_contradiction(message, headers)
     check_meta(message)
     for header in _repeated(message):
-        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS  # a completion need not have it
+        # a completion need not have it
+        is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
         if is_required and header.lower() not in headers:
             raise _missing(header)
     check_version(message)

@@ -68,7 +68,8 @@ SERVER: Members = {
     "title": TEXT,
     "description": TEXT,
     "websiteUrl": _text("an http:// or https:// URL", r"https?://\S+"),
-    "icons": Member("a list of icons", lambda value: isinstance(value, list)),  # `read_server_info` checks each icon
+    # `read_server_info` checks each icon
+    "icons": Member("a list of icons", lambda value: isinstance(value, list)),
 }
 
 
@@ -132,7 +133,8 @@ def read_meta(value: object) -> dict[str, Any] | None:
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 META_KEY = rf"{NAME}|(?P<prefix>{LABEL}(?:\.{LABEL})*)/(?:{NAME})?"
-RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as the second label of a prefix (basic, "_meta")
+# as the second label of a prefix (basic, "_meta")
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}
 
 
 def _is_meta_key(key: object) -> bool:
@@ -178,8 +180,10 @@ def _read_members(subject: str, value: object, known: Members) -> dict[str, Any]
     """
     names = ", ".join(known)
     given: Any = value
-    if hasattr(value, "model_dump") and not isinstance(value, type):  # a class of the SDK is no model itself
-        given = pydantic_to_json(value) or None  # a model silently drops a misspelt name, and may then be empty
+    # a class of the SDK is no model itself
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        # a model silently drops a misspelt name, and may then be empty
+        given = pydantic_to_json(value) or None
     if not isinstance(given, Mapping):
         message = f"{subject}: a dict or a model with these members is needed: {names}; not {type_name(value)}"
         raise TypeError(message)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONValue
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
-SURROGATE = r"\\u[dD]"  # the first characters of an escape that may be half of a surrogate pair: \ud83d
+# the first characters of an escape that may be half of a surrogate pair: \ud83d
+SURROGATE = r"\\u[dD]"
 
 
 def loads(text: str | bytes) -> JSONValue:
@@ -35,7 +36,8 @@ def loads(text: str | bytes) -> JSONValue:
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        string.encode()  # a check: it raises UnicodeEncodeError if the text itself holds half of a surrogate pair
+        # a check: it raises UnicodeEncodeError if the text itself holds half of a surrogate pair
+        string.encode()
         # The collector would look at the new containers again and again, although none of them is garbage yet. Then
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
@@ -44,7 +46,8 @@ def loads(text: str | bytes) -> JSONValue:
             raise ParseError(message=f"JSON is nested deeper than {MAX_DEPTH} levels")
         if "\\" in string and re.search(SURROGATE, string):  # few requests have escapes
             _check_unicode(value)
-    except UnicodeEncodeError:  # `from None` here and below, because the texts of these errors quote the request
+    # `from None` here and below, because the texts of these errors quote the request
+    except UnicodeEncodeError:
         raise ParseError(message="A JSON string holds half of a surrogate pair") from None
     except (ValueError, RecursionError) as error:
         raise ParseError(reason=type(error).__name__) from None
@@ -63,7 +66,8 @@ MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
 
 def _read_float(text: str) -> int | float:
     value = float(text)
-    if abs(value) == float("inf"):  # `float` reads a number that is too large for a double as infinity
+    # `float` reads a number that is too large for a double as infinity
+    if abs(value) == float("inf"):
         raise ParseError(message="A JSON number is too large")
     if value.is_integer() and abs(value) <= MAX_EXACT:
         return int(value)
@@ -75,7 +79,8 @@ DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
 
 def _read_integer(text: str) -> int:
     if len(text) >= DIGITS_OF_DOUBLE:
-        _read_float(text)  # a check: an integer has the limit of a double, also if it has no exponent
+        # a check: an integer has the limit of a double, also if it has no exponent
+        _read_float(text)
     return int(text)
 
 

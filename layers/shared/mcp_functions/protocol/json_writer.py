@@ -46,7 +46,8 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
         return encoder.encode(value)
     except RecursionError:
         message = "nested too deep"
-        raise ValueError(message) from None  # the traceback of a RecursionError has a thousand equal frames
+        # the traceback of a RecursionError has a thousand equal frames
+        raise ValueError(message) from None
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:

@@ -40,7 +40,8 @@ class Principal(NamedTuple):
 class Identity(NamedTuple):
     """Who calls, and what the caller's access token allows."""
 
-    principal: Principal | None = None  # None if the server has the AuthMode none, which authenticates nobody
+    # None if the server has the AuthMode none, which authenticates nobody
+    principal: Principal | None = None
     scopes: frozenset[str] = frozenset()  # empty without a token
 
 
@@ -52,7 +53,8 @@ class Request(NamedTuple):
     principal: Principal | None  # the caller; None with AuthMode none
     address: str  # the caller's IP address as the gateway saw it; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
-    event: Mapping[str, Any]  # the API Gateway event without credentials, which the endpoint forwards
+    # the API Gateway event without credentials, which the endpoint forwards
+    event: Mapping[str, Any]
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
     lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
 
@@ -89,9 +91,12 @@ class Result(NamedTuple):
     """The result of a request."""
 
     result: Mapping[str, Any]  # the JSON-RPC result
-    notifications: tuple[Mapping[str, Any], ...] = ()  # the messages that the client gets before the result
-    body: ResponseBody | None = None  # a dialect sends this in place of the result and the notifications
-    text: str = ""  # the result as JSON, if it was serialized before: a list is the same for every request; "" if not
+    # the messages that the client gets before the result
+    notifications: tuple[Mapping[str, Any], ...] = ()
+    # a dialect sends this in place of the result and the notifications
+    body: ResponseBody | None = None
+    # the result as JSON, if it was serialized before: a list is the same for every request; "" if not
+    text: str = ""
 
 
 class ForwardedResponse(NamedTuple):
@@ -177,7 +182,8 @@ def is_id(value: object) -> bool:
     """Check a request id or a progress token: an integer, or a string of at most MAX_ID_CHARS characters."""
     if isinstance(value, str):
         return len(value) <= MAX_ID_CHARS
-    return isinstance(value, int) and not isinstance(value, bool)  # Python counts True as an integer
+    # Python counts True as an integer
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_meta(message: JSONRPCRequest) -> None:

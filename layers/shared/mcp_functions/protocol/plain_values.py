@@ -93,7 +93,8 @@ def pydantic_to_json(value: object) -> JSONValue:
     Raises:
         ValueError: pydantic cannot write it as JSON.
     """
-    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - plain values do not need it
+    # plain values do not need it
+    from pydantic_core import to_jsonable_python
 
     # In a model of the protocol, such as an Icon, None means that a member is absent. Elsewhere None is a value.
     is_protocol_model = any(_is_of_package(cls) for cls in type(value).__mro__)
@@ -158,18 +159,22 @@ def _check_supported(value: object) -> None:
 def _convert_object(value: object) -> JSONValue:
     """Convert a dataclass, an enum, a date, or a value that only pydantic can convert."""
     is_dataclass = hasattr(value, "__dataclass_fields__")
-    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):  # a dataclass of pydantic may have aliases
-        from dataclasses import fields  # noqa: PLC0415 - an author who made a dataclass has imported it
+    # a dataclass of pydantic may have aliases
+    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):
+        # an author who made a dataclass has imported it
+        from dataclasses import fields
 
         declared = fields(cast("DataclassInstance", value))
         return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
-    from datetime import date, datetime  # noqa: PLC0415 - few values are dates, and pydantic imports it, too
+    # few values are dates, and pydantic imports it, too
+    from datetime import date, datetime
 
     if type(value) in (date, datetime):
         text = cast("date", value).isoformat()
-        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
+        # as pydantic writes UTC
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value

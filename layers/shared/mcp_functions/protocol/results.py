@@ -56,7 +56,8 @@ def call_tool_result(
         return {"content": _blocks([value]), "isError": False}
     if isinstance(value, str | None) and not promises_structured:
         return {"content": [] if value is None else [_text(value)], "isError": False}
-    plain, text = _plain_and_text(value, TOOL_RETURNS, write)  # raises for every other type of the protocol
+    # raises for every other type of the protocol
+    plain, text = _plain_and_text(value, TOOL_RETURNS, write)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
 
@@ -93,7 +94,8 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     Raises:
         DeveloperError: a prompt may not return a value of this type.
     """
-    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - other functions do not need it
+    # other functions do not need it
+    from mcp_functions.protocol import content_blocks
 
     result: dict[str, Any] = {}
     messages: Any = value
@@ -130,7 +132,8 @@ def read_resource_contents(
         contents = contents.contents
     items = contents if isinstance(contents, list | tuple) else [contents]
     if kind or _holds_content(items):
-        from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
+        # plain values do not need it
+        from mcp_functions.protocol import content_blocks
 
         return [content_blocks.resource_contents(item, uri) for item in items]
     mime = {"mimeType": mime_type} if mime_type else {}
@@ -143,7 +146,8 @@ def read_resource_contents(
 
 
 def _holds_content(values: Iterable[object]) -> bool:
-    types = {type(value) for value in values}  # each type is looked up once, because a list may be long
+    # each type is looked up once, because a list may be long
+    types = {type(value) for value in values}
     return any(content_kind_of_type(cls) for cls in types)
 
 
@@ -157,7 +161,8 @@ def _text(text: str) -> dict[str, Any]:
 
 def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, Any]]:
     """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
-    from mcp_functions.protocol import content_blocks  # noqa: PLC0415 - plain values do not need it
+    # plain values do not need it
+    from mcp_functions.protocol import content_blocks
 
     blocks = []
     for item in values:

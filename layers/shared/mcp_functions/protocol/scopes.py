@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-Hierarchy: TypeAlias = "Mapping[str, set[str]]"  # for each scope, those that come next in the chains
+# for each scope, those that come next in the chains
+Hierarchy: TypeAlias = "Mapping[str, set[str]]"
 
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
@@ -47,5 +48,6 @@ def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     while to_visit:
         scope = to_visit.pop()
         allowed.add(scope)
-        to_visit |= hierarchy.get(scope, set()) - allowed  # no scope is visited twice, so a circle ends too
+        # no scope is visited twice, so a circle ends too
+        to_visit |= hierarchy.get(scope, set()) - allowed
     return frozenset(allowed)

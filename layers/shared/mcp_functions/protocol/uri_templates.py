@@ -76,7 +76,7 @@ class UriTemplate:
         if not uri.startswith(self._prefix):
             return None
         # Most functions have no template, and this import would slow down their cold start.
-        from urllib.parse import unquote  # noqa: PLC0415
+        from urllib.parse import unquote
 
         matches: Matches = {len(uri): ()}  # nothing may follow the last literal
         for expression in reversed(self._expressions):

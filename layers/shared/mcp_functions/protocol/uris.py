@@ -19,7 +19,8 @@ EXPRESSION = r"\{\+?\w+\}"  # of a template: it stays as it is
 ENCODED = r"%[0-9A-Fa-f]{2}"
 OTHERS = r"[^\w.~:/?#\[\]@!$&'()*+,;=%-]|[^\x00-\x7f]"
 UNRESERVED = r"[A-Za-z0-9._~-]"
-WEB = {"http": ":80", "https": ":443"}  # "scheme-based normalization" (6.2.3): "/" is the empty path, and these ports
+# "scheme-based normalization" (6.2.3): "/" is the empty path, and these ports
+WEB = {"http": ":80", "https": ":443"}
 
 
 def normal_form(uri: str) -> str:
@@ -54,7 +55,8 @@ def _web_authority(authority: str, port: str) -> str:
     """Write a host in small letters and in ASCII (RFC 5891), without the port that a scheme implies."""
     user, at, host = authority.removesuffix(port).rpartition("@")
     if "%" in host:
-        from urllib.parse import unquote  # noqa: PLC0415 - few hosts are outside ASCII
+        # few hosts are outside ASCII
+        from urllib.parse import unquote
 
         with suppress(UnicodeError):  # a label is too long
             host = unquote(host).encode("idna").decode()

@@ -73,5 +73,6 @@ def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
     try:
         wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
     except DeveloperError as error:
-        round_.fail_with(error)  # so that the call fails, even if the author's function catches the error
+        # so that the call fails, even if the author's function catches the error
+        round_.fail_with(error)
     return round_.ask(*wire_questions)

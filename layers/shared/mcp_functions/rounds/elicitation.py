@@ -190,7 +190,8 @@ class ElicitPageRequest(ElicitRequest):
 
 def _check_url(url: str) -> None:
     """Refuse an address that a client should not open: it could be relative, or readable on the network."""
-    from urllib.parse import urlsplit  # noqa: PLC0415 - only for pages
+    # only for pages
+    from urllib.parse import urlsplit
 
     parts = urlsplit(url)
     is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")

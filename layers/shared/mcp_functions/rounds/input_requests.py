@@ -26,7 +26,8 @@ SAMPLING_WITH_TOOLS = ("sampling", "tools")
 SAMPLING_WITH_CONTEXT = ("sampling", "context")
 ROOTS = ("roots", "")
 
-FINGERPRINT_BYTES = 16  # enough that two questions are never equal by chance; every state carries the fingerprints
+# enough that two questions are never equal by chance; every state carries the fingerprints
+FINGERPRINT_BYTES = 16
 
 
 def fingerprint(question: JSONObject) -> str:

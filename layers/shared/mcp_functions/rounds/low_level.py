@@ -89,7 +89,8 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
-        answers_by_text = self._round.record.answers[key]  # by the fingerprint of the question's text, oldest first
+        # by the fingerprint of the question's text, oldest first
+        answers_by_text = self._round.record.answers[key]
         newest: JSONObject = copy_json(list(answers_by_text.values())[-1])
         return newest
 
@@ -132,7 +133,8 @@ class RequestState(Capability, Generic[State]):
         if round_.record.state is not None:
             # Another deployed version may have written other fields. A validator of the model (mode "before") may
             # convert them. If nothing does, the value stays empty; `InputResponses` still has the answers.
-            with suppress(ValueError, TypeError, LookupError, AttributeError):  # what an author's validator may raise
+            # what an author's validator may raise
+            with suppress(ValueError, TypeError, LookupError, AttributeError):
                 # Not strict: JSON has no dates and no sets, so a strict model would refuse what it wrote itself.
                 self.value = model.model_validate_json(round_.record.state, strict=False, by_alias=True, by_name=True)
 

@@ -28,7 +28,8 @@ class Progress(Capability):
         """
         if not isinstance(message, str | None):
             self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
+        # "3 of 0" would say nothing
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
         if show_progress:  # set only where the author runs the function locally
@@ -83,7 +84,8 @@ class Log(Capability):
             params = {"level": level, "data": to_json(data)}
             if logger:
                 params["logger"] = logger
-            dumps(params)  # NaN, for example, must fail at the author's line, and not when the response is written
+            # NaN, for example, must fail at the author's line, and not when the response is written
+            dumps(params)
         except (TypeError, ValueError):
             rule = "JSON cannot carry what log.{level} was given ({type})"
             self._round.fail(rule, level=level, type=type(data).__name__)

@@ -71,21 +71,25 @@ class RoundRequest(NamedTuple):
 class History(NamedTuple):
     """The conversation before this round, from the sealed state or from the table of a task."""
 
-    flow: str = ""  # the conversation's id, the same in all its rounds; "" if nothing can seal a state
+    # the conversation's id, the same in all its rounds; "" if nothing can seal a state
+    flow: str = ""
     number: int = 1  # the number of this round
     record: Mapping[str, Any] = EMPTY  # the record of the previous round, as JSON
-    asked: Mapping[str, str] = EMPTY  # the questions of the previous round: a digest of each (fingerprint), by key
+    # the questions of the previous round: a digest of each (fingerprint), by key
+    asked: Mapping[str, str] = EMPTY
 
 
 class RoundOptions(NamedTuple):
     """How the handler and its client play rounds."""
 
     camel_case: bool = False  # True if forms use camelCase on the wire
-    max_sheds: int = 2  # how many rounds in a row may shed work; then the call fails, because clients limit requests
+    # how many rounds in a row may shed work; then the call fails, because clients limit requests
+    max_sheds: int = 2
     # True if each round may run only once. A repeated request is recognized by its state, and the first request has
     # none. So the first round ends before its first step, and the client gets a state.
     single_use: bool = False
-    has_app: bool = False  # True if the client shows no forms, but MCP Apps: then an app asks the questions
+    # True if the client shows no forms, but MCP Apps: then an app asks the questions
+    has_app: bool = False
 
 
 DEFAULT_REQUEST = RoundRequest()
@@ -127,7 +131,8 @@ class Round:
         self.lease = lease
         self.record = Record(history.record)
         self.questions = Questions(self.record, history.asked, request.responses)
-        self.lock = Condition()  # guards the record, the questions and the running steps: a handler may use threads
+        # guards the record, the questions and the running steps: a handler may use threads
+        self.lock = Condition()
         self.running_steps = RunningSteps(self.lock)
         self.steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
         self.error: DeveloperError | ToolError | None = None  # the error with which the call fails
@@ -200,7 +205,8 @@ class Round:
             rule = "{question!r} is asked inside step {step!r}, which would run again: ask before it"
             self.fail(rule, question=questions[0].key, step=step.key)
         with self.lock:
-            if self._is_closed:  # after an interruption, tasks of the function may add questions until the round closes
+            # after an interruption, tasks of the function may add questions until the round closes
+            if self._is_closed:
                 raise InputRequired
             try:
                 outcomes = [self.questions.ask(question) for question in questions]
@@ -209,7 +215,8 @@ class Round:
         if any(outcome.is_open for outcome in outcomes):
             self.interrupt()
         for outcome in outcomes:
-            if outcome.error is not None:  # an exception of the author's code may be false (`__bool__`)
+            # an exception of the author's code may be false (`__bool__`)
+            if outcome.error is not None:
                 raise outcome.error
         return [outcome.answer for outcome in outcomes]
 
@@ -247,7 +254,8 @@ class Round:
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async function has left running, so that the record has their results."""
         if not self.continues:
-            self._is_closed = True  # the call has its result, so asyncio tasks that still run start no steps
+            # the call has its result, so asyncio tasks that still run start no steps
+            self._is_closed = True
         await self.running_steps.wait_for_tasks()
 
     def close(self) -> None:
@@ -257,7 +265,8 @@ class Round:
         """
         with self.lock:
             if self.continues:
-                seconds = max(0.0, self.steps_must_end - self.request.now())  # infinite without a deadline
+                # infinite without a deadline
+                seconds = max(0.0, self.steps_must_end - self.request.now())
                 self.running_steps.wait_until_ended(seconds)
             self._is_closed = True
         try:

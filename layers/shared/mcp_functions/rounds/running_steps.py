@@ -42,7 +42,8 @@ class RunningSteps:
             must_finish: tells, when the caller is cancelled, whether the work goes on. It must if a question has ended
                 the round, because the next round needs the result. If not, the author's code has cancelled the step.
         """
-        import asyncio  # noqa: PLC0415 - whoever awaits this has imported it; steps that are not async do not need it
+        # whoever awaits this has imported it; steps that are not async do not need it
+        import asyncio
 
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -57,7 +58,8 @@ class RunningSteps:
 
     async def wait_for_tasks(self) -> None:
         """Wait for the work that still goes on in tasks."""
-        import asyncio  # noqa: PLC0415 - its caller runs in it
+        # its caller runs in it
+        import asyncio
 
         while self._tasks:
             await asyncio.wait(self._tasks)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-MAX_BYTES = 8 * 1024  # the limit of one recorded result, because the client carries all of them in each request
+# the limit of one recorded result, because the client carries all of them in each request
+MAX_BYTES = 8 * 1024
 
 
 class StepCall:
@@ -159,14 +160,16 @@ class StepCall:
         with round_.lock:
             round_.record.steps[self._key] = step
         if round_.lease and not round_.lease.save_step(round_):
-            round_.interrupt()  # another worker has the task: this one must not run a step after one that was not saved
+            # another worker has the task: this one must not run a step after one that was not saved
+            round_.interrupt()
 
     def _to_json(self, result: object) -> tuple[object, bool]:
         """Return the result as JSON, which must be small, and tell whether later rounds can read it as its type."""
         try:
             written, fits = self._write(result)
             text = dumps(written)
-            value = json.loads(text)  # later rounds read this text, so this round must read the same value
+            # later rounds read this text, so this round must read the same value
+            value = json.loads(text)
         except (TypeError, ValueError, RecursionError):
             self._fail("step {key!r}: JSON cannot carry what {function} returned")
         size = len(text.encode("utf-8", "surrogatepass"))

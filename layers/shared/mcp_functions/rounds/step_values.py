@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.json_types import JsonType
 
-DIGEST_BYTES = 16  # enough that two lists of arguments are never equal by chance; every state carries the digests
-ADVICE = "annotate the type itself, without secrets or excluded fields"  # for a value that is more than its record
+# enough that two lists of arguments are never equal by chance; every state carries the digests
+DIGEST_BYTES = 16
+# for a value that is more than its record
+ADVICE = "annotate the type itself, without secrets or excluded fields"
 
 
 def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
@@ -45,13 +47,15 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 def _sort_sets(value: object) -> object:
     """Return a value with a sorted list for each set in it, also inside models and dataclasses."""
     if isinstance(value, set | frozenset):
-        return sorted(map(_sort_sets, value), key=repr)  # by `repr`, because members of two types do not compare
+        # by `repr`, because members of two types do not compare
+        return sorted(map(_sort_sets, value), key=repr)
     if isinstance(value, dict):
         return {key: _sort_sets(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_sort_sets(member) for member in value]
     if hasattr(value, "model_dump"):
-        return _sort_sets(value.model_dump(by_alias=True, warnings=False))  # a warning would quote values in the log
+        # a warning would quote values in the log
+        return _sort_sets(value.model_dump(by_alias=True, warnings=False))
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _sort_sets(getattr(value, name)) for name in value.__dataclass_fields__}
     return value
@@ -62,7 +66,8 @@ def to_record(value: object) -> object:
     try:
         return to_json(value)
     except NotJson:
-        from pydantic_core import to_jsonable_python  # noqa: PLC0415 - only for values that no tool may return
+        # only for values that no tool may return
+        from pydantic_core import to_jsonable_python
 
         return to_jsonable_python(value, by_alias=True)
 
@@ -79,7 +84,8 @@ def warn_of_loss(problem: str, advice: str, round_: Round) -> None:
     """
     if not is_on_lambda():
         round_.fail("{problem}: {advice}", problem=problem, advice=advice)
-    import logging  # noqa: PLC0415 - few functions lose a part of a value
+    # few functions lose a part of a value
+    import logging
 
     logging.getLogger("mcp_functions").warning(problem)
 
@@ -93,7 +99,8 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
         return None  # a name that only type checkers see, or a type that JSON cannot hold
 
 
-def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - an annotation may be anything
+# an annotation may be anything
+def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401
     """Return what the caller of a function gets, as its annotation says; None without an annotation."""
     if isinstance(function, type):
         return function  # the caller of a class gets an instance of it

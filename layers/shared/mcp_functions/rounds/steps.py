@@ -109,7 +109,8 @@ class Step(Capability):
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        number = int.from_bytes(self._derive("random", key, length=6))  # 48 bits, which a float holds exactly
+        # 48 bits, which a float holds exactly
+        number = int.from_bytes(self._derive("random", key, length=6))
         return number / 2**48
 
     def shed(self) -> NoReturn:
@@ -151,7 +152,8 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            self._round.require_state()  # raises InputRequired in the first round, which has no state
+            # raises InputRequired in the first round, which has no state
+            self._round.require_state()
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

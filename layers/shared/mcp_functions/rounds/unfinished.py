@@ -29,7 +29,8 @@ class AskingHandler(Protocol):
     answer_within: int  # how long an answer is accepted, in seconds
     may_show_form: bool
     ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
-    requires: Sequence[str]  # capabilities that the client must declare, for example "elicitation.url"
+    # capabilities that the client must declare, for example "elicitation.url"
+    requires: Sequence[str]
 
     def describe(self) -> dict[str, Any]:
         """Write its entry in a list."""

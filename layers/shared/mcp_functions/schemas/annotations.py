@@ -37,7 +37,8 @@ WITHOUT_LIMITS = {"enum", "format", "properties"}
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    __is_annotated_types_grouped_metadata__ = True  # tells pydantic to read the limits in `__iter__`
+    # tells pydantic to read the limits in `__iter__`
+    __is_annotated_types_grouped_metadata__ = True
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""
@@ -46,7 +47,8 @@ class Between:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        from annotated_types import Interval  # noqa: PLC0415 - only pydantic needs it
+        # only pydantic needs it
+        from annotated_types import Interval
 
         return iter(Interval(ge=self.ge, le=self.le))
 
@@ -63,7 +65,8 @@ class Length:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        from annotated_types import Len  # noqa: PLC0415 - only pydantic needs it
+        # only pydantic needs it
+        from annotated_types import Len
 
         return iter(Len(self.min_length or 0, self.max_length))
 

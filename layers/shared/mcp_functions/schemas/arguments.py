@@ -48,7 +48,8 @@ class Argument(NamedTuple):
 class Arguments(NamedTuple):
     """The arguments of one handler (a tool, a prompt or a resource)."""
 
-    by_name: Mapping[str, Argument]  # the arguments by their wire names, in the order of the signature
+    # the arguments by their wire names, in the order of the signature
+    by_name: Mapping[str, Argument]
     schema: dict[str, Any]  # the `inputSchema`
 
     def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
@@ -64,7 +65,8 @@ class Arguments(NamedTuple):
         """
         unknown = sent.keys() - self.by_name.keys()
         if unknown:
-            first = shortened(min(unknown))  # a set has no order, and the message must be the same each time
+            # a set has no order, and the message must be the same each time
+            first = shortened(min(unknown))
             known = ", ".join(sorted(self.by_name)) or "none"
             message = f"Unknown argument {first!r}; known are: {known}"
             raise InvalidArgument(message)
@@ -144,7 +146,8 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
     if schema.get("type") != "object":
         message = 'the root of an inputSchema must have "type": "object"'
         raise TypeError(message)
-    from mcp_functions.schemas import validation  # noqa: PLC0415 - few tools have a schema of their own
+    # few tools have a schema of their own
+    from mcp_functions.schemas import validation
 
     return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
 

@@ -44,7 +44,8 @@ class Limit(NamedTuple):
     """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
 
     keyword: str  # the keyword in a schema
-    is_within: Callable[[Any, Any], bool]  # compares a number, or the length of a text, list or dict, with the bound
+    # compares a number, or the length of a text, list or dict, with the bound
+    is_within: Callable[[Any, Any], bool]
     reason: str  # why a value is refused; {} is the bound
 
 
@@ -75,7 +76,8 @@ LIMITS = {
 NAMES: dict[type, str] = {int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00 or 09:30:00.125
+# 09:30 or 09:30:00 or 09:30:00.125
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
 OFFSET = r"(?:[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9])?"  # Z or +02:00 or -0200
 # Loose patterns, which refuse obvious mistakes. pydantic also reads a number in a text: "86400" as the date of 1970.
 FORMATS = {
@@ -88,7 +90,8 @@ FORMATS = {
 }
 
 
-def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None:  # noqa: ANN401 - JSON
+# JSON
+def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None:  # noqa: ANN401
     """Check a value.
 
     Args:
@@ -119,7 +122,8 @@ def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None
             raise ValueError(limit.reason.format(schema[limit.keyword]))
 
 
-def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any:  # noqa: ANN401 - what one returns
+# what one returns
+def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any:  # noqa: ANN401
     """Return what the first function returns that raises no ValueError; else raise one with all reasons."""
     reasons: dict[str, None] = {}
     for function in functions:
@@ -130,7 +134,8 @@ def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any
     raise ValueError(" or ".join(reasons))
 
 
-def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401 - what it returns
+# what it returns
+def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
     """Check, read or write a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
         return function(value)

@@ -97,7 +97,8 @@ def _date_type(cls: type[date], schema_format: str) -> JsonType:
 
 
 def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
-    from dataclasses import MISSING, InitVar, fields  # noqa: PLC0415 - the author of a dataclass has imported it
+    # the author of a dataclass has imported it
+    from dataclasses import MISSING, InitVar, fields
 
     hints = get_type_hints(cls, include_extras=True)
     # `read` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.

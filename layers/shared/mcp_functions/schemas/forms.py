@@ -99,7 +99,8 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     """
     try:
         type_ = read_type(annotation)
-    except (TypeError, NameError, AttributeError, SyntaxError) as error:  # an annotation can be any expression
+    # an annotation can be any expression
+    except (TypeError, NameError, AttributeError, SyntaxError) as error:
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
     if "properties" not in type_.form_schema:

@@ -178,7 +178,8 @@ def _write_integer(value: object) -> object:
 
 
 ANY = JsonType({})
-NUMBER = JsonType({"type": "number"}, filter_=_write_number)  # reads 5 as an int, and 5.5 as a float
+# reads 5 as an int, and 5.5 as a float
+NUMBER = JsonType({"type": "number"}, filter_=_write_number)
 SCALARS: dict[object, JsonType] = {
     str: JsonType({"type": "string"}),
     int: JsonType({"type": "integer"}, filter_=_write_integer),
@@ -197,7 +198,8 @@ def choice_type(values: tuple[object, ...]) -> JsonType:
     """
     choices = [value.value if isinstance(value, Enum) else value for value in values]
     types = {type(choice) for choice in choices}
-    members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}  # True equals 1
+    # True equals 1
+    members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}
     if not types.issubset({str, int, bool, NoneType}) or len(members) < len(values):
         raise NeedsPydantic
     schema: dict[str, Any] = {"enum": choices}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.schemas.json_types import JsonType
 
-MISSING: Any = ...  # in place of a default or a type that an author did not write; `Field(...)` means the same
+# in place of a default or a type that an author did not write; `Field(...)` means the same
+MISSING: Any = ...
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
@@ -25,11 +26,13 @@ class Parameter(NamedTuple):
     """A parameter of an author's function before `*`."""
 
     name: str  # the name in the function
-    default: Any  # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
+    # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
+    default: Any
     # Makes the value that a call leaves out. None if the parameter is required, or if all calls may share the default:
     # Python then uses the one in the signature.
     make_default: Callable[[], Any] | None = None
-    annotation: Any = MISSING  # the type, without the options of `Field`; MISSING if the author wrote none
+    # the type, without the options of `Field`; MISSING if the author wrote none
+    annotation: Any = MISSING
     alias: str | None = None  # the name on the wire, if `Field` gives one
     title: str | None = None  # the title for people, if `Field` gives one
 

@@ -95,7 +95,8 @@ def _type_of(field: FieldInfo) -> Any:  # noqa: ANN401 - an annotation
     """
     metadata: list[object] = []
     if field.description:
-        metadata.append(field.description)  # `type_reader` reads a string in `Annotated` as the description
+        # `type_reader` reads a string in `Annotated` as the description
+        metadata.append(field.description)
     metadata += field.metadata
     options: dict[str, Any] = {name: getattr(field, name) for name in TYPE_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}

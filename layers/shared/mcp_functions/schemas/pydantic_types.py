@@ -126,7 +126,8 @@ class PydanticType(JsonType):
         except ValidationError as error:
             raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
 
-    def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> Any:  # noqa: ANN401 - JSON
+    # JSON
+    def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> Any:  # noqa: ANN401
         """Write a value of the type; the check of pydantic's serializer is that of the result."""
         dump = partial(self._serializer.to_python, value, mode="json", by_alias=by_alias, round_trip=round_trip)
         try:
@@ -135,7 +136,8 @@ class PydanticType(JsonType):
             reason = "cannot be written as its type says"
         with suppress(PydanticSerializationError):
             schema = self.output_schema
-            check(schema, schema.get("$defs", {}), dump(warnings="none"))  # its error names the place
+            # its error names the place
+            check(schema, schema.get("$defs", {}), dump(warnings="none"))
         raise ValueError(reason)
 
     def _describe(
@@ -143,7 +145,8 @@ class PydanticType(JsonType):
     ) -> dict[str, Any]:
         make = partial(self._adapter.json_schema, mode=mode, schema_generator=generator or Described)
         schema: dict[str, Any] = self._explained(make)
-        if "$ref" in schema:  # a class that refers to itself; many clients look for `type` at the root
+        # a class that refers to itself; many clients look for `type` at the root
+        if "$ref" in schema:
             schema = {**schema["$defs"][schema.pop("$ref").rpartition("/")[2]], **schema}
         return schema
 
@@ -158,10 +161,12 @@ class PydanticType(JsonType):
         except SchemaError as error:
             message = f"{self._annotation!r} cannot be checked: {error}"
             raise TypeError(message) from None
-        except PydanticSchemaGenerationError as error:  # pydantic's text only advises how to skip the check of the type
+        # pydantic's text only advises how to skip the check of the type
+        except PydanticSchemaGenerationError as error:
             message = f"{self._annotation!r} cannot be written as JSON"
             raise TypeError(message) from error
-        except PydanticUserError as error:  # its first sentence is the reason, the others are advice
+        # its first sentence is the reason, the others are advice
+        except PydanticUserError as error:
             reason = error.message.partition("\n")[0].partition(". ")[0]
             message = f"{self._annotation!r} cannot be written as JSON: {reason}"
             raise TypeError(message) from error
@@ -173,7 +178,8 @@ class Described(GenerateJsonSchema):
     def emit_warning(self, kind: str, detail: str) -> None:
         """Emit no warning, because it would quote a default in the log."""
 
-    def generate_inner(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def generate_inner(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401
         """Drop the formats that a written value may not have: clients check them."""
         described = super().generate_inner(schema)
         format_ = described.get("format")
@@ -183,7 +189,8 @@ class Described(GenerateJsonSchema):
             return described
         return {keyword: part for keyword, part in described.items() if keyword != "format"}
 
-    def default_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def default_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401
         """Publish no default that no client can send: the None of `int = None`, or the asterisks of a secret."""
         described = super().default_schema(schema)
         # A class that refers to itself is not yet in the definitions.
@@ -196,7 +203,8 @@ class Described(GenerateJsonSchema):
             described.pop("default", None)
         return described
 
-    def dict_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def dict_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401
         """Say nothing of the names of `dict[Size, str]`, where Size is an IntEnum: no name in JSON is an integer."""
         described = super().dict_schema(schema)
         names = self.resolve_ref_schema(described.get("propertyNames", {}))
@@ -204,20 +212,23 @@ class Described(GenerateJsonSchema):
             del described["propertyNames"]
         return described
 
-    def enum_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def enum_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401
         """Describe a Flag without its members, because their sums are values, too."""
         described = super().enum_schema(schema)
         if issubclass(schema["cls"], Flag):
             described.pop("enum", described.pop("const", None))
         return described
 
-    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def tagged_union_schema(self, schema: Any) -> dict[str, Any]:  # noqa: ANN401
         """Require the tag in each member, as pydantic does when it reads one, also where the tag has a default."""
         described = super().tagged_union_schema(schema)
         tag = described.get("discriminator", {}).get("propertyName")
         return {**described, "required": [tag]} if tag else described
 
-    def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401 - a schema of pydantic_core
+    # a schema of pydantic_core
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:  # noqa: ANN401
         """Describe what an author's serializer without a return annotation writes as anything."""
         is_function = schema["type"] in ("function-plain", "function-wrap") and schema.get("return_schema") is None
         of_pydantic = is_function and str(schema["function"].__module__).partition(".")[0] == "pydantic"
@@ -229,7 +240,8 @@ class Described(GenerateJsonSchema):
 class WithoutTitles(Described):
     """The same, with only the titles that an author wrote."""
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - the signature of pydantic
+    # the signature of pydantic
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
         """Return False: no field gets a title from its name."""
         return False
 

@@ -48,7 +48,8 @@ def _read(annotation: object) -> JsonType:
     # A class that refers to itself ends in a RecursionError. A name that is not defined ends in a NameError; pydantic's
     # own error for it names the field too.
     except (NeedsPydantic, RecursionError, NameError):
-        from mcp_functions.schemas import pydantic_types  # noqa: PLC0415 - imports pydantic
+        # imports pydantic
+        from mcp_functions.schemas import pydantic_types
 
         type_ = pydantic_types.read_type(annotation)
         metadata = get_args(annotation)[1:] if get_origin(annotation) is Annotated else ()
@@ -71,7 +72,8 @@ def read_without_pydantic(annotation: object) -> JsonType:
         return _read_with_brackets(get_origin(annotation), get_args(annotation))
     if annotation in PLAIN_TYPES:
         return PLAIN_TYPES[annotation]
-    from mcp_functions.schemas import class_types  # noqa: PLC0415 - few functions have another class
+    # few functions have another class
+    from mcp_functions.schemas import class_types
 
     return class_types.read_class(annotation, read_without_pydantic)
 
@@ -82,7 +84,8 @@ def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
         return json_types.choice_type(args)
     if origin in UNIONS:
         return json_types.union_type([read_without_pydantic(arg) for arg in args])
-    if origin in PLAIN_TYPES and not args:  # `typing.List`, for example, is `list` with brackets that are missing
+    # `typing.List`, for example, is `list` with brackets that are missing
+    if origin in PLAIN_TYPES and not args:
         return PLAIN_TYPES[origin]
     if origin is list:
         return json_types.array_type(read_without_pydantic(args[0]))
@@ -98,7 +101,8 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     type_ = read_without_pydantic(inner)
     for item in metadata:
         if _is_limit(item):
-            from mcp_functions.schemas import annotations  # noqa: PLC0415 - few types have limits
+            # few types have limits
+            from mcp_functions.schemas import annotations
 
             type_ = annotations.add_limit(type_, item)
     for item in metadata:

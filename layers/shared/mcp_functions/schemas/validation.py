@@ -19,7 +19,8 @@ from mcp_functions.schemas.json_types import JsonType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"  # "the default dialect when no $schema is present" (basic)
+# It is "the default dialect when no $schema is present" (basic).
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 MAX_BYTES = 64 * 1024  # the size of a schema as JSON in UTF-8
 MAX_DEPTH = 32  # the levels of objects and arrays in a schema
 REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema

@@ -80,7 +80,8 @@ def caller_id(principal: Principal | None, address: str) -> str:
         return _digest(b"ks1/payer\0", principal.iss, principal.sub)
     if ":" not in address:  # an IPv4 address, or none
         return address
-    from mcp_functions.seal.networks import network_of  # noqa: PLC0415 - most callers sign in, or have IPv4 addresses
+    # most callers sign in, or have IPv4 addresses
+    from mcp_functions.seal.networks import network_of
 
     return network_of(address)
 

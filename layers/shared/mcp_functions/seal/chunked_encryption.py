@@ -35,7 +35,8 @@ NONCE_BYTES = 12
 TAG_BYTES = 16
 CHUNK_BYTES = 16 * 1024  # the plaintext of one chunk
 SEALED_CHUNK_BYTES = CHUNK_BYTES + TAG_BYTES
-MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES  # `token_format` refuses a shorter message
+# `token_format` refuses a shorter message
+MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES
 ENTROPY_BYTES = 32
 
 

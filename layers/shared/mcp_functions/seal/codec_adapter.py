@@ -36,7 +36,8 @@ class CodecAdapter:
         """Seal a payload; see `Envelope.seal`."""
         return self._codec.seal(self._digest(about) + payload)
 
-    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:  # noqa: ARG002 - a codec has no budgets
+    # a codec has no budgets
+    def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:  # noqa: ARG002
         """Open a token; see `Envelope.unseal`. Any exception of the codec means that the token does not open.
 
         Raises:
@@ -47,7 +48,8 @@ class CodecAdapter:
             payload = self._codec.unseal(token)
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
-        except Exception:  # noqa: BLE001 - an author's codec may raise anything, and its text may hold secrets
+        # an author's codec may raise anything, and its text may hold secrets
+        except Exception:  # noqa: BLE001
             raise InvalidRequestState(reason="codec") from None
         digest = self._digest(about)
         if not isinstance(payload, bytes) or not hmac.compare_digest(payload[: len(digest)], digest):

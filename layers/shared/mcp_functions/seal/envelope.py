@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.keyring import Keyring
 
-    Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads: the envelope, or an author's codec
+    # what seals payloads: the envelope, or an author's codec
+    Seal: TypeAlias = "Envelope | CodecAdapter"
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds

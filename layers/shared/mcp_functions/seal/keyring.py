@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 MAX_KEYS = 256  # how many data keys a container caches
-PAUSE_SECONDS = 5  # how long a container seals with the previous key after KMS failed, before it asks KMS again
+# how long a container seals with the previous key after KMS failed, before it asks KMS again
+PAUSE_SECONDS = 5
 SKEW_SECONDS = 60  # how far two clocks may differ
 # The budget of a caller, in units (§6.5): three failed unwraps at once, and one more every 30 seconds.
 FULL_BUDGET = 60
 REFILL_PER_SECOND = 20 / 30
-FAILED_UNWRAP_COST = 20  # the cost of an unwrap that fails, or after which the token turns out to be forged
+# the cost of an unwrap that fails, or after which the token turns out to be forged
+FAILED_UNWRAP_COST = 20
 AUTHENTIC_UNWRAP_COST = 1  # the cost of an unwrap for an authentic token
 
-_log = logging.getLogger("mcp_functions.seal.key_choice")  # docs/runbooks.md tells operators to watch this name
+# docs/runbooks.md tells operators to watch this name
+_log = logging.getLogger("mcp_functions.seal.key_choice")
 
 
 class Keyring:
@@ -72,8 +75,10 @@ class Keyring:
         """Forget every key, budget and lock. No request is under way when this runs (envelope.md §6.6)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))  # the length of the grace period in seconds
-        self._generate_lock = threading.Lock()  # held by the one thread that asks KMS to generate a key
+        # the length of the grace period in seconds
+        self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))
+        # held by the one thread that asks KMS to generate a key
+        self._generate_lock = threading.Lock()
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
     def key_to_seal(self) -> DataKey:
@@ -115,7 +120,8 @@ class Keyring:
             yield key
             return
         with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
-            key = self._cache.get(wrapped_key)  # another thread may have opened a token under this key meanwhile
+            # another thread may have opened a token under this key meanwhile
+            key = self._cache.get(wrapped_key)
             if key:
                 yield key
                 return
@@ -173,7 +179,8 @@ class Keyring:
         denial costs as much as a forged token: while KMS denies a key, each token under it would cause another call.
         """
         if not self._budgets.take(caller, FAILED_UNWRAP_COST, self._now()):
-            raise Busy(reason="unwrap_budget")  # §6.5: "Over budget the answer is 503 and no verdict"
+            # §6.5: "Over budget the answer is 503 and no verdict"
+            raise Busy(reason="unwrap_budget")
         try:
             return self._wrapping_keys.unwrap(wrapped_key)
         except TemporarilyUnavailable:

@@ -45,7 +45,8 @@ class RoundStart(NamedTuple):
 
     binding: Binding  # what the next state is bound to: this server, and the request of this round
     flow: str  # the id of the conversation
-    claims: Claims | None  # the verified claims of the state that the client returned; None in the first round
+    # the verified claims of the state that the client returned; None in the first round
+    claims: Claims | None
 
     @property
     def number(self) -> int:

@@ -57,7 +57,7 @@ def register_for_reset(resettable: Resettable) -> None:
 def _register_hooks() -> None:
     os.register_at_fork(after_in_child=_reset_all)
     try:
-        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]  # noqa: PLC0415 - Lambda has it
+        import snapshot_restore_py  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         return
     snapshot_restore_py.register_before_snapshot(_reset_all)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 FILE = "skills.json"  # beside catalog.json
 MAIN_FILE = "SKILL.md"
-DIRECTORY = "inode/directory"  # "A directory resource is a resource whose `mimeType` is `inode/directory`."
+# "A directory resource is a resource whose `mimeType` is `inode/directory`."
+DIRECTORY = "inode/directory"
 
 
 class Skill(NamedTuple):
@@ -73,7 +74,8 @@ class Bundle:
             Misconfigured: the file is missing or damaged, so the zip of the function was not built from the project.
         """
         try:
-            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - importing pathlib makes the start slower
+            # importing pathlib makes the start slower
+            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123
                 content: dict[str, Any] = json.load(file)
         except (OSError, ValueError) as error:
             reason = f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
@@ -144,7 +146,8 @@ class Bundle:
 
     def _digest(self, skill: Skill) -> str:
         """Return a digest of all that a skill is: a changed file changes the catalog."""
-        import hashlib  # noqa: PLC0415 - only the command and one-function servers need it
+        # only the command and one-function servers need it
+        import hashlib
 
         text = json.dumps([skill.entry, list(skill.scopes), skill.hidden], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]

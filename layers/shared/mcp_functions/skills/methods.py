@@ -72,7 +72,8 @@ class Skills:
         skills = self._bundle.skills
         if not any(skill.hidden for skill in skills):
             return skills
-        from mcp_functions.visibility import held_scopes  # noqa: PLC0415 - few skills are hidden
+        # few skills are hidden
+        from mcp_functions.visibility import held_scopes
 
         held = held_scopes(request, self._settings)
         return [skill for skill in skills if not skill.hidden or held is None or held.issuperset(skill.scopes)]
@@ -126,7 +127,8 @@ class Skills:
         """
         observability.current().handler = skill.name
         if skill.scopes:
-            from mcp_functions.http import access_tokens  # noqa: PLC0415 - most skills need no scope
+            # most skills need no scope
+            from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(skill, request, self._settings)
 

@@ -100,7 +100,8 @@ class S3:
             method = getattr(self._client(), operation)
             answer = method(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
-        except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
+        # botocore's and urllib3's classes are not imported
+        except Exception as error:  # noqa: BLE001
             # `from None` below: the text of the error may quote a key.
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
@@ -130,7 +131,8 @@ class BlobStore:
         self._bucket = bucket
         self._seal = seal
         self._key_prefix = key_prefix
-        self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads again what it wrote
+        # the last object, key -> body: a worker often reads again what it wrote
+        self._last: dict[str, bytes] = {}
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
         """Write the payload of a row into a new object.
@@ -140,7 +142,8 @@ class BlobStore:
         """
         try:
             body = self._seal.seal(payload, about=row.about).encode()
-        except StateTooLarge:  # its text is about the state of a conversation, and this is the payload of an item
+        # its text is about the state of a conversation, and this is the payload of an item
+        except StateTooLarge:
             rule = "more than an object can hold: keep references instead of documents"
             raise ItemTooLarge(reason=f"the payload has {len(payload)} bytes, {rule}") from None
         name = base64url(os.urandom(32))  # random, so that no key is used twice

@@ -18,7 +18,8 @@ from mcp_functions.store.table import Conflict, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]  # operation, request in DynamoDB's JSON -> response
+    # operation, request in DynamoDB's JSON -> response
+    Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB". Names of attributes count too.
 MAX_BYTES = 400_000
@@ -86,7 +87,8 @@ class DynamoDbTable:
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}  # operation -> method of a client
+# operation -> method of a client
+METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
 
 
 def make_call() -> Call:

@@ -237,9 +237,11 @@ class SealedTable:
 
 def _encode(payload: object) -> bytes:
     try:
-        return dumps(payload).encode("utf-8", "surrogatepass")  # a text may hold half of a surrogate pair
+        # a text may hold half of a surrogate pair
+        return dumps(payload).encode("utf-8", "surrogatepass")
     except (TypeError, ValueError, RecursionError):
-        raise DeveloperError(rule="an item of the table must be JSON") from None  # the cause could quote the payload
+        # the cause could quote the payload
+        raise DeveloperError(rule="an item of the table must be JSON") from None
 
 
 def _decode(plaintext: bytes) -> JSONValue:

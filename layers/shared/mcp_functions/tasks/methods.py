@@ -71,7 +71,8 @@ class Tasks:
     def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
-        support = tool.task_support(params)  # "required", "allowed" or None for the arguments of this call
+        # "required", "allowed" or None for the arguments of this call
+        support = tool.task_support(params)
         takes_tasks = task_requests.declares_extension(request)
         if support == "required" and not takes_tasks:
             raise task_requests.missing_extension()
@@ -79,7 +80,8 @@ class Tasks:
         # the request."
         if support is None or not takes_tasks:
             return tool.call(params, round_)
-        needs_app = tool.asks and round_.options.has_app  # this client shows questions only in an MCP app
+        # this client shows questions only in an MCP app
+        needs_app = tool.asks and round_.options.has_app
         if needs_app and support == "allowed":  # an app can continue a call, and not a task
             return tool.call(params, round_)
         # A parameter of the handler may be a question to the client. The task begins when each of these has its answer;
@@ -105,7 +107,8 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
-        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)  # only clients of a dialect can name a time
+        # only clients of a dialect can name a time
+        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)
         if type(wanted_ttl) is not int or wanted_ttl < 1:
             wanted_ttl = tool_ttl
         observability.current().caller_id = caller_id(request.principal, request.address)
@@ -139,7 +142,8 @@ class Tasks:
         try:
             task = self._store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
-            raise ContentTooLarge(reason="task_item") from None  # the answers are larger than the table keeps
+            # the answers are larger than the table keeps
+            raise ContentTooLarge(reason="task_item") from None
         if request.method == "tasks/get":
             return self._describe(task_id, task, request)
         return {}
@@ -174,7 +178,8 @@ class Tasks:
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+            # only for clients without elicitation
+            from mcp_functions.rounds import unfinished
 
             raise unfinished.missing_capability_error(missing, questions, {})
         description = _description(task_id, task, self._now_ms())

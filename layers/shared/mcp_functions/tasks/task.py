@@ -33,8 +33,10 @@ class Task:
 
     tool: str  # the name of the called tool
     arguments: Mapping[str, Any]  # the arguments of the call; deleted when the task ends
-    principal: Sequence[str] | None  # issuer, subject and client of the caller; None on a server without sign-in
-    scopes: Sequence[str]  # the scopes of the access token that brought the last answer, or the call
+    # issuer, subject and client of the caller; None on a server without sign-in
+    principal: Sequence[str] | None
+    # the scopes of the access token that brought the last answer, or the call
+    scopes: Sequence[str]
     declared: Mapping[str, Any]  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
@@ -43,21 +45,28 @@ class Task:
     status: str = WORKING  # one of the specification's five
     message: str = ""  # `statusMessage`; may be empty
     rounds: int = 0  # the number of completed rounds
-    record: Mapping[str, Any] = field(default_factory=dict)  # answers and steps so far, from `round_record`
+    # answers and steps so far, from `round_record`
+    record: Mapping[str, Any] = field(default_factory=dict)
     # The open questions: wire key -> [elicit key, request].
     requests: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    asked: Mapping[str, str] = field(default_factory=dict)  # questions of the last round: elicit key -> fingerprint
-    given: Mapping[str, Any] = field(default_factory=dict)  # answers to these questions: elicit key -> response
+    # questions of the last round: elicit key -> fingerprint
+    asked: Mapping[str, str] = field(default_factory=dict)
+    # answers to these questions: elicit key -> response
+    given: Mapping[str, Any] = field(default_factory=dict)
     used: Sequence[str] = ()  # all wire keys that the task has ever had
     # Which worker has the task. `lease_until` and `retry_at` are never both set; 0 means that there is no such time.
-    epoch: int = 0  # the number of workers that have taken the task; a write of an earlier worker fails
+    # the number of workers that have taken the task; a write of an earlier worker fails
+    epoch: int = 0
     lease_until: int = 0  # when the lease of the worker ends, unless the worker renews it
-    retry_at: int = 0  # when a poll may invoke another worker, because the invoked one has not taken the task
+    # when a poll may invoke another worker, because the invoked one has not taken the task
+    retry_at: int = 0
     invocations: int = 0  # invoked workers since a worker last took the task
     attempts: int = 0  # workers in a row that took the task and made no progress
     cancel: bool = False  # True once the client has requested cancellation
-    outcome: Mapping[str, Any] = field(default_factory=dict)  # how the task ended: {"result": …} or {"error": …}
-    caller: str | None = None  # whose open tasks count it (`open_tasks.digest_caller`); None for an earlier release's
+    # how the task ended: {"result": …} or {"error": …}
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    # whose open tasks count it (`open_tasks.digest_caller`); None for an earlier release's
+    caller: str | None = None
 
     @property
     def ended(self) -> bool:

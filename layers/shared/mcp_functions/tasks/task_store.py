@@ -45,7 +45,8 @@ THROTTLED = "TooManyRequestsException"  # the code of the Invoke API if too many
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 4  # how often a change is tried while other writers are faster
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
+# a second worker of a task does no harm
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
 
 log = logging.getLogger("mcp_functions")
 
@@ -163,7 +164,8 @@ class TaskStore:
                 continue
             if after.ended:  # also if it had ended before: the removal may have failed then
                 self._remove_from_open_tasks(task_id, after)
-            requests_worker = after.invocations > before.invocations  # `transitions.request_worker` counts them
+            # `transitions.request_worker` counts them
+            requests_worker = after.invocations > before.invocations
             return self._start_worker(task_id, owner, after) if requests_worker else after
         raise Busy(reason="tasks:contention")
 
@@ -187,7 +189,8 @@ class TaskStore:
         try:
             item = self._table.get(_task_key(task_id, owner))
         except UnreadableItem:
-            raise UnknownTask from None  # with a new MCP_GENERATION (a setting), older items do not open
+            # with a new MCP_GENERATION (a setting), older items do not open
+            raise UnknownTask from None
         if item is None:
             raise UnknownTask
         return item

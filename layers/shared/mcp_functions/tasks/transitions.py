@@ -43,7 +43,8 @@ def request_worker_if_lost(task: Task, now: int) -> Task:
 
 INVOCATION_MS = 15_000  # how long the first requested worker may take to start
 MAX_INVOCATION_MS = 900_000  # how long any later one may take
-MAX_INVOCATIONS = 3  # the task fails after so many requests in a row, in 5 minutes, that no worker answered
+# the task fails after so many requests in a row, in 5 minutes, that no worker answered
+MAX_INVOCATIONS = 3
 
 
 def request_worker(task: Task, now: int) -> Task:
@@ -53,7 +54,8 @@ def request_worker(task: Task, now: int) -> Task:
     """
     if task.cancel:
         return cancel(task, now)
-    if task.invocations >= MAX_INVOCATIONS:  # Lambda throttles the worker, or it dies before it takes the task
+    # Lambda throttles the worker, or it dies before it takes the task
+    if task.invocations >= MAX_INVOCATIONS:
         return fail_without_worker(task, now)
     wait: int = min(INVOCATION_MS * 4**task.invocations, MAX_INVOCATION_MS)
     return replace(task, lease_until=0, retry_at=now + wait, invocations=task.invocations + 1)
@@ -89,7 +91,8 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
     )
     if task.attempts < MAX_ATTEMPTS:
         return taken
-    error = InternalError(message="The task was begun again and again, and never came further")  # the log has the cause
+    # the log has the cause
+    error = InternalError(message="The task was begun again and again, and never came further")
     return finish(taken, now, {"error": error.to_json()})
 
 

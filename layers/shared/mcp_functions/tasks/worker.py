@@ -185,7 +185,8 @@ def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None
         missing = missing_capabilities(round_.requests.values(), task.declared)
         if not missing:
             return None
-        from mcp_functions.rounds import unfinished  # noqa: PLC0415 - only for clients without elicitation
+        # only for clients without elicitation
+        from mcp_functions.rounds import unfinished
 
         return {"result": tool_error(unfinished.explain(tool, round_.requests, missing, {}))}
     except BaseException as error:  # an author's `sys.exit()` too must end the task
@@ -265,6 +266,7 @@ def _note_end(task: Task) -> None:
     notes = observability.current()
     if task.status == FAILED:
         return
-    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the round ended for lack of time
+    # "shed": the round ended for lack of time
+    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
     notes.conclude(outcomes.get(task.status, "complete"))
     notes.tool_error = task.outcome.get("result", {}).get("isError") is True

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.settings import Settings
 
-MOST_VIEWS = 64  # how many catalogs are kept; a token may hold any of the scopes that hide something
+# how many catalogs are kept; a token may hold any of the scopes that hide something
+MOST_VIEWS = 64
 
 
 def held_scopes(request: Request, settings: Settings) -> frozenset[str] | None:
