@@ -42,7 +42,8 @@ def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
     if examined.complaints:
         stop("\n".join(examined.complaints))
     try:
-        return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
+        built = catalog.build_project(listed)
+        return {**served_skills.Bundle.of(examined.content).add_to(built)}
     except ValueError as error:
         stop(str(error), after=error)
 

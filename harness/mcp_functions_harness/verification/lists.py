@@ -17,7 +17,7 @@ from mcp_functions_harness.verification.server import Server
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read
 # "tools" -> "tools/list"
-METHODS = {list_name: method for method, list_name in LIST_METHODS.items()}
+METHODS: Mapping[str, str] = {list_name: method for method, list_name in LIST_METHODS.items()}
 
 
 def check_lists(server: Server, project: Catalog) -> str:
