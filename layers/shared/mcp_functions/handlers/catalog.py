@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.catalog_types import Catalog, Hidden, ListName, Properties, PropertyOfTools, Server
-    from mcp_functions.protocol.wire_types import Implementation, ListEntry, ServerInfo
+    from mcp_functions.protocol.wire_types import Implementation, ListEntry
 
 LISTS_BY_KIND: Mapping[str, ListName] = {
     "tool": "tools",
@@ -220,7 +220,7 @@ def describe_server(instructions: str | None, server_info: object) -> Server:
         # most functions do not set it
         from mcp_functions.protocol import hints
 
-        description["serverInfo"] = cast("ServerInfo", hints.read_server_info(server_info))
+        description["serverInfo"] = hints.read_server_info(server_info)
     return description
 
 

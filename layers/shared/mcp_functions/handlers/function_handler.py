@@ -192,6 +192,6 @@ def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> 
     if icons is None and meta is None and not tags:
         return {"icons": None, "_meta": None}
     # many handlers have none of these options
-    from mcp_functions.protocol import hints
+    from mcp_functions.protocol import entry_meta, hints
 
-    return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}
+    return {"icons": hints.read_icons(icons), "_meta": entry_meta.read_meta(meta, tags)}

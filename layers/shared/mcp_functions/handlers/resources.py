@@ -78,12 +78,12 @@ class Resource(CompletableHandler[P, R]):
         self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size
-        self._annotations: dict[str, Any] | None = None
+        self._annotations: Annotations | None = None
         if annotations is not None:
             # many resources have none
             from mcp_functions.protocol import hints
 
-            self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
+            self._annotations = hints.read_annotations(annotations)
         self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
         self._type = return_types.read_plain_type(self._signature.returns)
         self._template = UriTemplate(uri)

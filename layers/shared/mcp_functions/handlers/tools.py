@@ -95,12 +95,12 @@ class Tool(FunctionHandler[P, R]):
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
             self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
-        self._annotations: dict[str, Any] | None = None
+        self._annotations: ToolAnnotations | None = None
         if annotations is not None:
             # many tools have none
             from mcp_functions.protocol import hints
 
-            self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
+            self._annotations = hints.read_tool_annotations(annotations)
         parameters = self._signature.client_parameters
         self._arguments: Arguments | RawArguments
         if input_schema is None:
