@@ -101,8 +101,7 @@ def write_contents(
 def write_bytes(data: bytes) -> str:
     """Write bytes as base64, or raise a TypeError for any other value."""
     if not isinstance(data, BYTES):
-        message = "its data must be bytes"
-        raise TypeError(message)
+        raise TypeError("its data must be bytes")
     return to_base64(data)
 
 

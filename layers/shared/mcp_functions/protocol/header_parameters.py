@@ -45,19 +45,17 @@ def find(schema: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     parameters: dict[str, tuple[str, ...]] = {}
     for path, annotated in _annotated_schemas(schema, ()):
         if path is None or path == ():  # () is the path of the root, which is no property
-            message = "x-mcp-header may only stand on properties reached through `properties` alone"
-            raise ValueError(message)
+            raise ValueError("x-mcp-header may only stand on properties reached through `properties` alone")
         name = annotated["x-mcp-header"]
         if not isinstance(name, str) or not re.fullmatch(FIELD_NAME, name):
-            message = f"x-mcp-header on {path[-1]!r} must be an RFC 9110 token"
-            raise ValueError(message)
+            raise ValueError(f"x-mcp-header on {path[-1]!r} must be an RFC 9110 token")
         if annotated.get("type") not in JSON_TYPES:
-            message = f"x-mcp-header on {path[-1]!r}: only strings, integers and booleans may be repeated in a header"
-            raise ValueError(message)
+            raise ValueError(
+                f"x-mcp-header on {path[-1]!r}: only strings, integers and booleans may be repeated in a header"
+            )
         header = f"mcp-param-{name.lower()}"
         if header in parameters:
-            message = f"x-mcp-header names must be unique, and two properties have {name!r}"
-            raise ValueError(message)
+            raise ValueError(f"x-mcp-header names must be unique, and two properties have {name!r}")
         parameters[header] = path
     return parameters
 

@@ -136,8 +136,7 @@ def check_size(value: object) -> None:
     """Raise a ValueError for a value that is too expensive to validate: pydantic needs 400 bytes for each error."""
     count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
-        message = f"holds more than {MAX_VALUES} values"
-        raise ValueError(message)
+        raise ValueError(f"holds more than {MAX_VALUES} values")
 
 
 def may_be_deeper(text: str, levels: int) -> bool:

@@ -45,9 +45,8 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
     except RecursionError:
-        message = "nested too deep"
         # the traceback of a RecursionError has a thousand equal frames
-        raise ValueError(message) from None
+        raise ValueError("nested too deep") from None
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:

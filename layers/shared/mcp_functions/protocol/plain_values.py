@@ -54,13 +54,11 @@ def to_json(value: object) -> JSONValue:
     try:
         return _convert(value)
     except RecursionError:
-        message = f"{type_name(value)} that is nested too deep, or holds itself"
-        raise NotJson(message, value) from None
+        raise NotJson(f"{type_name(value)} that is nested too deep, or holds itself", value) from None
     except NotJson as error:
         if error.value is value:
             raise
-        message = f"{type_name(value)} that holds {error}"
-        raise NotJson(message, value) from None
+        raise NotJson(f"{type_name(value)} that holds {error}", value) from None
 
 
 def is_json(value: object) -> bool:
@@ -184,8 +182,7 @@ def _convert_object(value: object) -> JSONValue:
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
     converted = {_convert_key(key): _convert(member) for key, member in value.items()}
     if len(converted) != len(value):
-        message = "a dict with two keys that are the same in JSON"
-        raise NotJson(message, value)
+        raise NotJson("a dict with two keys that are the same in JSON", value)
     return converted
 
 
@@ -197,8 +194,7 @@ def _convert_key(key: object) -> str:
         return str(converted)
     if isinstance(converted, int | NoneType):
         return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
-    message = f"a dict whose keys are of type {type_name(key)}"
-    raise NotJson(message, key)
+    raise NotJson(f"a dict whose keys are of type {type_name(key)}", key)
 
 
 # ---- Protocol types: classes of this toolkit, of the official SDK and of FastMCP for results and parts of results.

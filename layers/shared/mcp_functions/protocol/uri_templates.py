@@ -53,8 +53,7 @@ class UriTemplate:
         """
         without_expressions = EXPRESSION.sub("", text)
         if "{" in without_expressions or "}" in without_expressions:
-            message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
-            raise ValueError(message)
+            raise ValueError(f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI")
         self._prefix, *parts = EXPRESSION.split(normal_form(text))
         self._expressions = [
             Expression(variable, "" if plus else DELIMITERS, literal)
@@ -62,8 +61,7 @@ class UriTemplate:
         ]
         self.variables = tuple(parts[1::3])
         if len(set(self.variables)) != len(self.variables):
-            message = f"{text!r} uses a variable twice"
-            raise ValueError(message)
+            raise ValueError(f"{text!r} uses a variable twice")
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the values of the variables by name; None if the URI does not match, or is longer than MAX_URI.

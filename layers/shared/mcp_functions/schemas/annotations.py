@@ -155,8 +155,7 @@ class Titles(Keywords):
         if "const" in others:
             choices = [others.pop("const")]
         if len(choices) != len(self._titles):
-            message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
-            raise TypeError(message)
+            raise TypeError(f"Titles has {len(self._titles)} titles for {len(choices)} choices")
         pairs = zip(choices, self._titles, strict=True)
         return {**others, "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
@@ -174,8 +173,7 @@ class Format(Keywords):
             TypeError: the name is neither "email" nor "uri". (A `date` and a `datetime` have their own formats.)
         """
         if name not in FORMATS:
-            message = f"Format({name!r}): the formats are {' and '.join(FORMATS)}"
-            raise TypeError(message)
+            raise TypeError(f"Format({name!r}): the formats are {' and '.join(FORMATS)}")
         self._name = name
 
     def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:

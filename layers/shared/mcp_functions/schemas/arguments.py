@@ -68,8 +68,7 @@ class Arguments(NamedTuple):
             # a set has no order, and the message must be the same each time
             first = shortened(min(unknown))
             known = ", ".join(sorted(self.by_name)) or "none"
-            message = f"Unknown argument {first!r}; known are: {known}"
-            raise InvalidArgument(message)
+            raise InvalidArgument(f"Unknown argument {first!r}; known are: {known}")
         bound = {}
         for name, argument in self.by_name.items():
             parameter = argument.parameter
@@ -78,13 +77,11 @@ class Arguments(NamedTuple):
                 try:
                     bound[parameter.name] = read(sent[name])
                 except ValueError as error:
-                    message = f"Argument {name!r}: {error}"
-                    raise InvalidArgument(message) from None
+                    raise InvalidArgument(f"Argument {name!r}: {error}") from None
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
             elif parameter.required:
-                message = f"Argument {name!r}: it is missing"
-                raise InvalidArgument(message)
+                raise InvalidArgument(f"Argument {name!r}: it is missing")
         return bound
 
 
@@ -104,8 +101,7 @@ class RawArguments(NamedTuple):
         try:
             return {self.parameter_name: self.read(sent)}
         except ValueError as error:
-            message = f"The arguments do not fit: {error}"
-            raise InvalidArgument(message) from None
+            raise InvalidArgument(f"The arguments do not fit: {error}") from None
 
 
 def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Arguments:
@@ -123,13 +119,11 @@ def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Argu
         try:
             argument = _read_argument(parameter, camel_case=camel_case)
         except (TypeError, ValueError, NameError) as error:
-            message = f"parameter {parameter.name!r}: {error}"
-            raise TypeError(message) from error
+            raise TypeError(f"parameter {parameter.name!r}: {error}") from error
         name = argument.wire_name
         if name in by_name:
             both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
-            message = f"{both} have the same name on the wire, {name!r}: rename one"
-            raise TypeError(message)
+            raise TypeError(f"{both} have the same name on the wire, {name!r}: rename one")
         by_name[name] = argument
     return Arguments(by_name, _schema_of(by_name))
 
@@ -141,11 +135,9 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
         TypeError: there is not exactly one parameter, or the schema may not be published.
     """
     if len(parameters) != 1:
-        message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
-        raise TypeError(message)
+        raise TypeError("with input_schema, the function has one parameter before *: arguments: dict[str, Any]")
     if schema.get("type") != "object":
-        message = 'the root of an inputSchema must have "type": "object"'
-        raise TypeError(message)
+        raise TypeError('the root of an inputSchema must have "type": "object"')
     # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
@@ -178,8 +170,9 @@ def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
         property_ = dict(argument.type.schema)
         for name, definition in property_.pop("$defs", {}).items():
             if definitions.setdefault(name, definition) != definition:
-                message = f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
-                raise TypeError(message)
+                raise TypeError(
+                    f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
+                )
         properties[wire_name] = property_
     schema: dict[str, Any] = {"type": "object", "properties": properties}
     required = [name for name, argument in arguments.items() if argument.parameter.required]

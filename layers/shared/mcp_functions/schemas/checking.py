@@ -140,8 +140,7 @@ def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any: 
     try:
         return function(value)
     except ValueError as error:
-        message = f"{place} {error}"
-        raise ValueError(message) from None
+        raise ValueError(f"{place} {error}") from None
 
 
 def _tagged(schema: Schema, value: object) -> list[Schema] | None:
@@ -152,8 +151,7 @@ def _tagged(schema: Schema, value: object) -> list[Schema] | None:
         return None
     tag = str(value[name])  # a tag may be a number, whose text is in the mapping
     if tag not in tags["mapping"]:
-        message = f"{name} must be one of " + ", ".join(map(dumps, tags["mapping"]))
-        raise ValueError(message)
+        raise ValueError(f"{name} must be one of " + ", ".join(map(dumps, tags["mapping"])))
     return [{"$ref": tags["mapping"][tag]}]
 
 
@@ -167,8 +165,7 @@ def _check_type(schema: Schema, value: object) -> None:
         raise ValueError(" or ".join(TYPES[name][1] for name in names))
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if choices is not None and not any(_is_same(value, choice) for choice in choices):
-        message = "must be one of " + ", ".join(map(dumps, choices))
-        raise ValueError(message)
+        raise ValueError("must be one of " + ", ".join(map(dumps, choices)))
 
 
 def _is_same(value: object, choice: object) -> bool:
@@ -186,8 +183,7 @@ def _check_items(schema: Schema, definitions: Mapping[str, Schema], value: list[
         if item_schema:  # `items: false` is of a tuple, whose length is limited by `maxItems`
             at_place(f"item {index}", partial(check, item_schema, definitions), item)
     if schema.get("uniqueItems") and len(set(map(dumps_sorted, value))) < len(value):
-        message = "holds an item twice"
-        raise ValueError(message)
+        raise ValueError("holds an item twice")
 
 
 def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: dict[str, Any]) -> None:
@@ -196,14 +192,12 @@ def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: dic
     is_closed = others is False and "patternProperties" not in schema
     for name in schema.get("required", ()):
         if name not in value:
-            message = f"{name} is missing"
-            raise ValueError(message)
+            raise ValueError(f"{name} is missing")
     for name, member in value.items():
         if name in properties:
             at_place(name, partial(check, properties[name], definitions), member)
         elif is_closed:
-            message = f"{shortened(name)} is unknown"
-            raise ValueError(message)
+            raise ValueError(f"{shortened(name)} is unknown")
         elif isinstance(others, dict):
             at_place("a value", partial(check, others, definitions), member)
         at_place("a name", partial(check, schema.get("propertyNames", {}), definitions), name)

@@ -121,8 +121,7 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
         try:
             return cls(**object_type.convert(value))
         except AssertionError as error:  # an author's `__post_init__` raised it
-            message = f"Assertion failed, {error}"
-            raise ValueError(message) from None
+            raise ValueError(f"Assertion failed, {error}") from None
 
     def write(value: object) -> object:
         instance = value if isinstance(value, cls) else convert(object_type.write(value))

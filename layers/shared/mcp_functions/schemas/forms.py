@@ -77,8 +77,7 @@ class Form:
             InvalidAnswer: the content does not fit the form.
         """
         if not isinstance(content, dict):
-            message = "the form came back without content"
-            raise InvalidAnswer(message)
+            raise InvalidAnswer("the form came back without content")
         members = {name: content[wire_name] for name, wire_name in self.wire_names.items() if wire_name in content}
         try:
             return self._members.read(members)

@@ -82,8 +82,7 @@ def default_maker(default: object) -> Callable[[], Any] | None:
     try:
         deepcopy(default)
     except Exception as error:
-        message = f"its default cannot be copied for each call: {error}"
-        raise TypeError(message) from error
+        raise TypeError(f"its default cannot be copied for each call: {error}") from error
     return partial(deepcopy, default)
 
 

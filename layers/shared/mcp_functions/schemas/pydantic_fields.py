@@ -47,8 +47,7 @@ def read_field(declared: Parameter) -> Parameter:
     if field.is_required():
         return parameter
     if field.default_factory_takes_validated_data:
-        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-        raise TypeError(message)
+        raise TypeError("its default_factory takes the validated data, and a parameter knows no other parameter")
     adapter: TypeAdapter[Any] | None = TypeAdapter(type_) if field.validate_default else None
 
     def make_default() -> object:
@@ -65,26 +64,22 @@ def _check_defaults(annotation: object, default: object) -> None:
     if default is not MISSING and not isinstance(default, FieldInfo):
         defaults.append(default)
     if len(defaults) > 1:
-        message = "it has two defaults: write one"
-        raise TypeError(message)
+        raise TypeError("it has two defaults: write one")
 
 
 def _check_options(field: FieldInfo) -> None:
     for name in ONLY_IN_MODELS:
         if getattr(field, name, None) is not None:
-            message = f"Field({name}=…) means nothing for a parameter"
-            raise TypeError(message)
+            raise TypeError(f"Field({name}=…) means nothing for a parameter")
     if field.serialization_alias not in (None, field.alias):
-        message = "Field(serialization_alias=…) names what is written, and a parameter is only read"
-        raise TypeError(message)
+        raise TypeError("Field(serialization_alias=…) names what is written, and a parameter is only read")
 
 
 def _alias(field: FieldInfo) -> str | None:
     """Return the name on the wire; None if the `Field` gives none."""
     alias = field.validation_alias  # pydantic sets it to `alias`, if the author gives only that
     if alias is not None and not (isinstance(alias, str) and alias):
-        message = f"an argument has one name, and not {alias!r}"
-        raise TypeError(message)
+        raise TypeError(f"an argument has one name, and not {alias!r}")
     return alias
 
 

@@ -114,8 +114,7 @@ class PydanticType(JsonType):
         """Refuse a secret, which is written as asterisks, and a required field that is never written."""
         loss = _loss_of(self._adapter.core_schema)
         if loss:
-            message = f"{self._annotation!r} has {loss}, which no record gives back"
-            raise TypeError(message)
+            raise TypeError(f"{self._annotation!r} has {loss}, which no record gives back")
 
     def _bring(self, value: object) -> object:
         return self._validate(self._validator.validate_python, value)
@@ -159,17 +158,14 @@ class PydanticType(JsonType):
         except UnsupportedFieldAttributeWarning as error:
             raise TypeError(str(error).partition(". ")[0]) from None
         except SchemaError as error:
-            message = f"{self._annotation!r} cannot be checked: {error}"
-            raise TypeError(message) from None
+            raise TypeError(f"{self._annotation!r} cannot be checked: {error}") from None
         # pydantic's text only advises how to skip the check of the type
         except PydanticSchemaGenerationError as error:
-            message = f"{self._annotation!r} cannot be written as JSON"
-            raise TypeError(message) from error
+            raise TypeError(f"{self._annotation!r} cannot be written as JSON") from error
         # its first sentence is the reason, the others are advice
         except PydanticUserError as error:
             reason = error.message.partition("\n")[0].partition(". ")[0]
-            message = f"{self._annotation!r} cannot be written as JSON: {reason}"
-            raise TypeError(message) from error
+            raise TypeError(f"{self._annotation!r} cannot be written as JSON: {reason}") from error
 
 
 class Described(GenerateJsonSchema):
@@ -323,8 +319,7 @@ def _check_nested_defaults(annotation: object) -> None:
     """Refuse `list[Annotated[int, Field(default=1)]]`."""
     for item in get_args(annotation):
         if isinstance(item, FieldInfo) and not item.is_required():
-            message = "a default inside a type means nothing: write it on the parameter itself"
-            raise TypeError(message)
+            raise TypeError("a default inside a type means nothing: write it on the parameter itself")
         _check_nested_defaults(item)
 
 

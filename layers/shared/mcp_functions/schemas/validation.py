@@ -39,8 +39,7 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
-        raise TypeError(message) from None
+        raise TypeError(f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}") from None
     extend: Any = validators.extend  # its type hints are incomplete
     validator_class = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})
     return SchemaType(dict(schema), validator_class(schema))
@@ -66,8 +65,7 @@ class SchemaType(JsonType):
         error = next(self._validator.iter_errors(value), None)
         if error is not None:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
-            message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
-            raise ValueError(message)
+            raise ValueError(f"{place or 'the value'} does not fit {error.validator!r} of its schema")
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
@@ -90,18 +88,14 @@ def _pattern(_validator: object, pattern: str, value: object, _schema: object) -
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:
     if schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
-        message = f"the only dialect is {DIALECT}"
-        raise TypeError(message)
+        raise TypeError(f"the only dialect is {DIALECT}")
     if len(dumps(schema).encode()) > MAX_BYTES:
-        message = f"a schema may have at most {MAX_BYTES} bytes"
-        raise TypeError(message)
+        raise TypeError(f"a schema may have at most {MAX_BYTES} bytes")
     if is_deeper(schema, MAX_DEPTH):
-        message = f"a schema may have at most {MAX_DEPTH} levels of objects and arrays"
-        raise TypeError(message)
+        raise TypeError(f"a schema may have at most {MAX_DEPTH} levels of objects and arrays")
     for _level, container in walk(schema):
         references = [container.get(keyword) for keyword in REFERENCES] if isinstance(container, dict) else []
         for reference in references:
             # A property may be called "$ref". Its value is then no string.
             if isinstance(reference, str) and not reference.startswith("#"):
-                message = f"$ref {reference!r} leaves the schema: nothing is fetched for it"
-                raise TypeError(message)
+                raise TypeError(f"$ref {reference!r} leaves the schema: nothing is fetched for it")
