@@ -261,6 +261,10 @@ Schema = TypedDict(
         "propertyNames": "Schema",
         "items": "bool | Schema",
         "prefixItems": "list[Schema]",
+        "patternProperties": "dict[str, Schema]",
+        "minProperties": int,
+        "maxProperties": int,
+        "discriminator": "Discriminator",
         "minItems": int,
         "maxItems": int,
         "uniqueItems": bool,
@@ -275,10 +279,22 @@ Schema = TypedDict(
         "multipleOf": float,
         "contentEncoding": str,
         "contentMediaType": str,
+        "examples": list[JSONValue],
+        "deprecated": bool,
+        "readOnly": bool,
+        "writeOnly": bool,
+        "$comment": str,
         "x-mcp-header": str,
     },
     total=False,
 )
+
+
+class Discriminator(TypedDict):
+    """The tag of a tagged union (OpenAPI): its property, and the `$ref` of the member for each tag."""
+
+    propertyName: str
+    mapping: dict[str, str]
 
 
 class Icon(TypedDict):

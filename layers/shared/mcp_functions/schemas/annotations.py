@@ -13,7 +13,7 @@ Each item works in two ways:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.schemas.checking import LIMITS
 from mcp_functions.schemas.json_types import NULL, NeedsPydantic
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
 
@@ -80,12 +82,12 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
     schemas = [member for member in type_.schema.get("anyOf", [type_.schema]) if member != NULL]
     if len(schemas) != 1 or schemas[0].keys() & WITHOUT_LIMITS:
         raise NeedsPydantic
-    limits = LIMITS.get(schemas[0].get("type"), {})
-    bounds = {limit: getattr(item, name) for name, limit in limits.items() if getattr(item, name, None) is not None}
-    keywords = {limit.keyword: bound for limit, bound in bounds.items()}
-    if not bounds or schemas[0].keys() & keywords.keys():
+    limits = LIMITS.get(str(schemas[0].get("type")), {})
+    bounds = {limit.keyword: getattr(item, name, None) for name, limit in limits.items()}
+    keywords = {keyword: bound for keyword, bound in bounds.items() if bound is not None}
+    if not keywords or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
-    return type_.with_schema(_change_members(type_.schema, lambda schema: {**schema, **keywords}))
+    return type_.with_schema(_change_members(type_.schema, lambda schema: {**schema, **cast("Schema", keywords)}))
 
 
 # ---- Titles and formats
@@ -94,27 +96,28 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
 class Keywords:
     """Adds keywords to a schema. A subclass overrides `add_keywords`."""
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Return the schema with the keywords."""
         raise NotImplementedError
 
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add the keywords to the schema that pydantic makes; pydantic calls this method."""
-        return self.add_keywords(_without_references(handler(core_schema), handler))
+        schema = _without_references(handler(core_schema), handler)
+        return cast("JsonSchemaValue", self.add_keywords(cast("Schema", schema)))
 
 
-def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -> dict[str, Any]:
+def _without_references(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
     """Replace each `$ref` with its definition, because pydantic keeps an Enum under `$defs`, where it has a title."""
     if "anyOf" in schema:
         schema = {**schema, "anyOf": [_without_references(member, handler) for member in schema["anyOf"]]}
     if "$ref" not in schema:
         return schema
-    definition = dict(handler.resolve_ref_schema(schema))
+    definition = handler.resolve_ref_schema(schema).copy()
     definition.pop("title", None)
     return definition
 
 
-def _change_members(schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+def _change_members(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """Change each member of a union except null. Any other schema is changed itself."""
     if "anyOf" not in schema:
         return change(schema)
@@ -129,7 +132,7 @@ class Title(Keywords):
         """Set the title."""
         self._title = title
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Add the title. A union has one title, not one for each member."""
         return {**schema, "title": self._title}
 
@@ -141,7 +144,7 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Replace `enum` by `oneOf` with `const` and `title`.
 
         Raises:
@@ -149,8 +152,8 @@ class Titles(Keywords):
         """
         return _change_members(schema, self._add_titles)
 
-    def _add_titles(self, schema: dict[str, Any]) -> dict[str, Any]:
-        others = dict(schema)
+    def _add_titles(self, schema: Schema) -> Schema:
+        others = schema.copy()
         choices = others.pop("enum", [])
         if "const" in others:
             choices = [others.pop("const")]
@@ -176,6 +179,6 @@ class Format(Keywords):
             raise TypeError(f"Format({name!r}): the formats are {' and '.join(FORMATS)}")
         self._name = name
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Add the format."""
         return _change_members(schema, lambda member: {**member, "format": self._name})

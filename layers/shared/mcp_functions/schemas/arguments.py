@@ -23,6 +23,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
 
@@ -50,7 +51,7 @@ class Arguments(NamedTuple):
 
     # the arguments by their wire names, in the order of the signature
     by_name: Mapping[str, Argument]
-    schema: dict[str, Any]  # the `inputSchema`
+    schema: Schema  # the `inputSchema`
 
     def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
         """Turn the client's arguments into the function's keyword arguments.
@@ -89,7 +90,7 @@ class RawArguments(NamedTuple):
     """All arguments in one parameter, under a schema that the author wrote."""
 
     parameter_name: str
-    schema: Mapping[str, Any]  # the `inputSchema`
+    schema: Schema  # the `inputSchema`
     read: Callable[[object], Any]  # checks the arguments; raises ValueError
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -141,7 +142,8 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
     # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
-    return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
+    type_ = validation.read_schema(schema)
+    return RawArguments(parameters[0].name, type_.schema, type_.read)
 
 
 def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
@@ -149,9 +151,9 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
         raise TypeError(PARAMETER_RULE)
     type_ = read_type(parameter.annotation)
     headers = [item.name for item in get_args(parameter.annotation) if isinstance(item, Header)]
-    keywords = {"x-mcp-header": headers[0]} if headers else {}
+    keywords: Schema = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
-    published = {} if default is MISSING else published_default(default, type_)
+    published: Schema = {} if default is MISSING else published_default(default, type_)
     # A client that sends the default of `amount: float = 5` makes it a float, too.
     if published and type(default) is int and type(type_.read(default)) is float:
         parameter = parameter._replace(make_default=partial(float, default))
@@ -159,22 +161,22 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
     return Argument(parameter, parameter.alias or name, type_.with_keywords({**keywords, **published}))
 
 
-def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+def _schema_of(arguments: Mapping[str, Argument]) -> Schema:
     """Write an `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default (server/tools).
 
     The definitions of nested types move to the root, where a `$ref` such as "#/$defs/City" finds them.
     """
-    definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {}
+    definitions: dict[str, Schema] = {}
+    properties: dict[str, Schema] = {}
     for wire_name, argument in arguments.items():
-        property_ = dict(argument.type.schema)
+        property_ = argument.type.schema.copy()
         for name, definition in property_.pop("$defs", {}).items():
             if definitions.setdefault(name, definition) != definition:
                 raise TypeError(
                     f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
                 )
         properties[wire_name] = property_
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: Schema = {"type": "object", "properties": properties}
     required = [name for name, argument in arguments.items() if argument.parameter.required]
     if required:
         schema["required"] = required

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import TypeAlias
 
+    from mcp_functions.protocol.wire_types import Schema
+
     TypeReader: TypeAlias = Callable[[object], JsonType]
 
 # The attributes in which a class keeps a rule for pydantic.
@@ -80,7 +82,7 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
     choice = json_types.choice_type(tuple(cls))
-    return choice.with_keywords({"description": docstring(cls)}) if cls.__doc__ else choice
+    return _described(choice, cls)
 
 
 def _date_type(cls: type[date], schema_format: str) -> JsonType:
@@ -177,10 +179,15 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
             return given
         return {name: at_place(name, type_.write, given[name]) for name, type_ in types.items() if name in given}
 
-    schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
+    schema: Schema = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:
         schema["required"] = required
-    # `dataclass` writes the signature as a docstring where the author wrote none.
-    if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
-        schema["description"] = docstring(cls)
-    return JsonType(schema, convert, write)
+    return _described(JsonType(schema, convert, write), cls)
+
+
+def _described(type_: JsonType, cls: type) -> JsonType:
+    """Add the docstring of a class as its description; `dataclass` writes the signature as one where there is none."""
+    text = docstring(cls)
+    if text is None or text.startswith(f"{cls.__name__}("):
+        return type_
+    return type_.with_keywords({"description": text})

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
+    from mcp_functions.protocol.wire_types import Schema
+
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -55,7 +57,7 @@ class JsonType:
 
     def __init__(
         self,
-        schema: dict[str, Any],
+        schema: Schema,
         convert: Callable[[Any], Any] | None = None,
         filter_: Callable[[Any], Any] = to_json,
     ) -> None:
@@ -71,13 +73,12 @@ class JsonType:
         self._filter = filter_
 
     @property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> Schema:
         """The JSON Schema of what `write` returns."""
-        described: dict[str, Any] = _without_formats(self.schema)
-        return described
+        return cast("Schema", _without_formats(self.schema))
 
     @property
-    def form_schema(self) -> dict[str, Any]:
+    def form_schema(self) -> Schema:
         """The schema for a form, whose fields have only the titles that an author wrote."""
         return self.schema
 
@@ -120,13 +121,13 @@ class JsonType:
     def check_recordable(self) -> None:
         """Raise a TypeError if no value of this type can be read from its record."""
 
-    def with_schema(self, schema: dict[str, Any]) -> JsonType:
+    def with_schema(self, schema: Schema) -> JsonType:
         """Return the type with another schema, whose limits its values must have."""
         described = copy(self)
         described.schema = schema
         return described
 
-    def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
+    def with_keywords(self, keywords: Schema) -> JsonType:
         """Add keywords to the schema."""
         return self.with_schema({**self.schema, **keywords})
 
@@ -187,7 +188,7 @@ SCALARS: dict[object, JsonType] = {
     bool: JsonType({"type": "boolean"}),
     NoneType: JsonType({"type": "null"}),
 }
-NULL = {"type": "null"}  # the schema of None
+NULL: Schema = {"type": "null"}  # the schema of None
 
 
 def choice_type(values: tuple[object, ...]) -> JsonType:
@@ -202,7 +203,7 @@ def choice_type(values: tuple[object, ...]) -> JsonType:
     members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}
     if not types.issubset({str, int, bool, NoneType}) or len(members) < len(values):
         raise NeedsPydantic
-    schema: dict[str, Any] = {"enum": choices}
+    schema: Schema = {"enum": choices}
     if len(types) == 1:
         schema = {**SCALARS[types.pop()].schema, **schema}
     return JsonType(schema, lambda value: members[type(value), value])
@@ -227,16 +228,16 @@ def union_type(members: list[JsonType]) -> JsonType:
     return JsonType({"anyOf": [member.schema for member in members]}, read, write)
 
 
-def _type_names(schema: dict[str, Any]) -> set[str]:
+def _type_names(schema: Schema) -> set[str]:
     """Name the types of JSON that a schema allows. An integer counts as a number.
 
     Raises:
         NeedsPydantic: the schema allows every type.
     """
-    if schema.get("type") == "integer":
-        return {"number"}
-    if "type" in schema:
-        return {schema["type"]}
+    type_ = schema.get("type")
+    if type_ is not None:
+        names = [type_] if isinstance(type_, str) else type_
+        return {"number" if name == "integer" else name for name in names}
     if "enum" in schema:
         parts = [SCALARS[type(value)].schema for value in schema["enum"]]
     elif "anyOf" in schema:
@@ -256,7 +257,7 @@ def array_type(item: JsonType) -> JsonType:
         items = value if isinstance(value, list | tuple) else to_json(value)
         return on_each(item.write, list(items)) if isinstance(items, list | tuple) else items
 
-    items = {"items": item.schema} if item.schema else {}
+    items: Schema = {"items": item.schema} if item.schema else {}
     return JsonType({"type": "array", **items}, partial(on_each, item.convert), write)
 
 
@@ -271,5 +272,5 @@ def object_type(member: JsonType) -> JsonType:
         members = value if has_names else to_json(value)
         return on_each(member.write, members) if isinstance(members, dict) else members
 
-    members = {"additionalProperties": member.schema} if member.schema else {}
+    members: Schema = {"additionalProperties": member.schema} if member.schema else {}
     return JsonType({"type": "object", **members}, partial(on_each, member.convert), write)

@@ -14,6 +14,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
 # in place of a default or a type that an author did not write; `Field(...)` means the same
@@ -59,7 +60,7 @@ def docstring(item: object) -> str | None:
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
-def published_default(default: object, type_: JsonType) -> dict[str, Any]:
+def published_default(default: object, type_: JsonType) -> Schema:
     """Return the keyword `default` of a schema; {} if no client can send the default, as the None of `int = None`."""
     try:
         value = to_json(default)

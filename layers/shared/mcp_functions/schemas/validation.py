@@ -7,7 +7,7 @@ Only a tool with such a schema imports this module, and `jsonschema` with it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
@@ -18,6 +18,8 @@ from mcp_functions.schemas.json_types import JsonType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from mcp_functions.protocol.wire_types import Schema
 
 # It is "the default dialect when no $schema is present" (basic).
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -42,19 +44,19 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
         raise TypeError(f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}") from None
     extend: Any = validators.extend  # its type hints are incomplete
     validator_class = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})
-    return SchemaType(dict(schema), validator_class(schema))
+    return SchemaType(cast("Schema", dict(schema)), validator_class(schema))
 
 
 class SchemaType(JsonType):
     """The type of an author's schema. Its values stay as they are."""
 
-    def __init__(self, schema: dict[str, Any], validator: Draft202012Validator) -> None:
+    def __init__(self, schema: Schema, validator: Draft202012Validator) -> None:
         """Take the schema, and what checks it."""
         super().__init__(schema)
         self._validator = validator
 
     @property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> Schema:
         """The author's schema, unchanged."""
         return self.schema
 
@@ -93,6 +95,10 @@ def _check_bounds(schema: Mapping[str, Any]) -> None:
         raise TypeError(f"a schema may have at most {MAX_BYTES} bytes")
     if is_deeper(schema, MAX_DEPTH):
         raise TypeError(f"a schema may have at most {MAX_DEPTH} levels of objects and arrays")
+    _check_references(schema)
+
+
+def _check_references(schema: Mapping[str, Any]) -> None:
     for _level, container in walk(schema):
         references = [container.get(keyword) for keyword in REFERENCES] if isinstance(container, dict) else []
         for reference in references:
