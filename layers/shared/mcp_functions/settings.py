@@ -99,8 +99,7 @@ def read_words(text: str) -> tuple[str, ...]:
 def number(text: str) -> int:
     """Read a whole number."""
     if not re.fullmatch(r"\d+", text):
-        message = "must be a whole number"
-        raise ValueError(message)
+        raise ValueError("must be a whole number")
     return int(text)
 
 
@@ -117,8 +116,7 @@ def one_of(*choices: Choice) -> Callable[[str], Choice]:
             if text == choice:
                 return choice
         *others, last = choices
-        message = f"must be {', '.join(others)} or {last}"
-        raise ValueError(message)
+        raise ValueError(f"must be {', '.join(others)} or {last}")
 
     return read
 
@@ -131,8 +129,7 @@ def switch(text: str) -> bool:
 def read_revision(text: str) -> str:
     """Read a revision of the specification, which is a date."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        message = "must be a revision, as in 2025-11-25"
-        raise ValueError(message)
+        raise ValueError("must be a revision, as in 2025-11-25")
     return text
 
 
@@ -141,8 +138,7 @@ def read_hierarchy(text: str) -> Hierarchy:
     try:
         return scopes.read_hierarchy(text)
     except ValueError as error:
-        message = f"holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
-        raise ValueError(message) from None
+        raise ValueError(f"holds {error}: write chains, the broadest scope first, as in a > b > c, d > b") from None
 
 
 class Settings:
@@ -233,8 +229,9 @@ class Settings:
         self.server_name = environ.get("MCP_SERVER_NAME", self.stack)
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
         if self.stopped_callers and not self.caller_key_arn:
-            reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
-            raise Misconfigured(reason=reason)
+            raise Misconfigured(
+                reason="MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
+            )
         if self.takes_tokens:
             self._check_tokens()
         # A feature whose folder is not in the layer is off.
@@ -250,8 +247,9 @@ class Settings:
             required["MCP_OAUTH_CLIENT_ID"] = self.oauth_client_id.strip(", ")
         for name, value in required.items():
             if not value:
-                reason = f"AuthMode is {self.auth_mode}, but {name} is not set: a token could be for anybody"
-                raise Misconfigured(reason=reason)
+                raise Misconfigured(
+                    reason=f"AuthMode is {self.auth_mode}, but {name} is not set: a token could be for anybody"
+                )
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
 

@@ -100,7 +100,6 @@ class Conversations:
 
     def run_answer_tool(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Answer a request that calls the answer tool of this name, with a state and answers, for a tool."""
-        # only for clients without elicitation
         from mcp_functions.apps import answer_calls
 
         answer_tool = answer_calls.find_answer_tool(name, request.capabilities)
@@ -111,7 +110,6 @@ class Conversations:
 
     def _confirm_open(self, call: _Call) -> Result:
         """Answer a form of a reopened chat, which asks if its question is still open. Otherwise an error says so."""
-        # only for clients without elicitation
         from mcp_functions.apps import asking
 
         claim = self._find_claim(call)
@@ -171,7 +169,6 @@ class Conversations:
         """Return the claim of a round that must run only once; None if the round may run again."""
         if self._seals is None or call.start.claims is None or not call.handler.needs_table:
             return None  # without a state, nothing recognizes a repeated request
-        # imported at init, where needed
         from mcp_functions.dispatch import single_use
 
         single_use.check_table(call.start.claims.record, self._seals.table_name)
@@ -200,7 +197,6 @@ class Conversations:
     def _report(self, call: _Call, *, is_asked: bool) -> None:
         """Give the record of a round to the author's function, `serve(audit=…)`."""
         if self._audit and call.handler.needs_state:
-            # few functions have it
             from mcp_functions.rounds.audit import audit_record
 
             self._audit(audit_record(call.round, call.handler.name, sent=is_asked, answered_by=call.answered_by))
@@ -226,12 +222,10 @@ class Conversations:
         """
         handler, request, questions = call.handler, call.request, call.round.requests
         if not is_deployed("apps"):
-            # only for clients without elicitation
             from mcp_functions.rounds import unfinished
 
             missing = missing_capabilities(questions.values(), request.capabilities)
             raise ToolError(unfinished.explain(handler, questions, missing, request.params["_meta"]))
-        # only for clients without elicitation
         from mcp_functions.apps import answer_calls, asking
 
         answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
@@ -253,10 +247,10 @@ class Conversations:
         """
         states = self._states_of(call.handler, answer_tool)
         if states is None:
-            reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
-            raise Misconfigured(reason)
+            raise Misconfigured(
+                f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
+            )
         if self._seals and call.handler.needs_table:
-            # imported at init, where needed
             from mcp_functions.dispatch import single_use
 
             record = single_use.note_table(record, self._seals.table_name)
@@ -270,8 +264,7 @@ class Conversations:
         except StateTooLarge as error:
             # the author reads the size and the limit in the log
             observability.current().reason = error.reason
-            message = "This conversation has more to remember than it can carry. Answer more briefly."
-            raise ToolError(message) from None
+            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
 
 
 def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
@@ -281,7 +274,6 @@ def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> 
     # The client only has to repeat its request with the new state.
     if shows_forms(request.capabilities) or not is_deployed("apps"):
         return True
-    # only for clients without elicitation
     from mcp_functions.apps import hosts
 
     return hosts.continues_calls(request.params["_meta"], request.capabilities)

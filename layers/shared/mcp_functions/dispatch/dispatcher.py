@@ -135,7 +135,6 @@ class Dispatcher:
         """Check that the caller may use a handler. The log names the handler in any case."""
         observability.current().handler = handler.name
         if handler.scopes or handler.restricted_by:
-            # most handlers need no scope
             from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(handler, request, self._settings)
@@ -227,5 +226,6 @@ def _check_params(method: str, params: Params) -> None:
     if META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         raise InvalidParams(message=f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
     if "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
-        raise InvalidParams(message=text)
+        raise InvalidParams(
+            message=f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
+        )

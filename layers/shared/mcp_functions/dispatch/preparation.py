@@ -64,7 +64,6 @@ def _import_for(handler: Handler[..., Any]) -> None:
 
 def _prepare_service(service: str) -> None:
     """Prepare the calls of a service of AWS, "kms" or "dynamodb"."""
-    # a tool that never asks calls no service of AWS
     from mcp_functions import aws
 
     aws.prepare(service)

@@ -158,7 +158,6 @@ class RoundClaim:
         missing = missing_capabilities(questions.values(), self._request.capabilities)
         if not missing:
             return recorded
-        # only for clients without elicitation
         from mcp_functions.rounds import unfinished
 
         text = unfinished.explain(self._handler, questions, missing, self._request.params["_meta"])

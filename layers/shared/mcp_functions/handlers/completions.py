@@ -92,7 +92,6 @@ def _run(completer: AnyCompleter, typed: str, filled_in: dict[str, str]) -> list
     """Run a completer, and check that it returns texts."""
     returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
-        # few completers are async
         from mcp_functions.handlers import event_loop
 
         returned = event_loop.run(returned)

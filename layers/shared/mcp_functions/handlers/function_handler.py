@@ -153,7 +153,6 @@ class FunctionHandler(Handler[P, R]):
         # with a hook there is always a round: see `needs_round`
         if self.around is None or round_ is None:
             return self._run_function(arguments, round_)
-        # `serve` imports it at init, if there is a hook
         from mcp_functions.handlers import hooks
 
         has_returned = False
@@ -162,8 +161,9 @@ class FunctionHandler(Handler[P, R]):
             has_returned = True
         # the function raised an exception, and `__exit__` of the hook returned True
         if not has_returned:
-            rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
-            raise DeveloperError(rule)
+            raise DeveloperError(
+                "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+            )
         return returned
 
     def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
@@ -173,7 +173,6 @@ class FunctionHandler(Handler[P, R]):
             arguments = injection.inject(arguments, round_)
         returned = function(**arguments)
         if isinstance(returned, CoroutineType):  # the function is async
-            # a plain function needs no asyncio
             from mcp_functions.handlers import event_loop
 
             # The results of steps that have begun are recorded for the next round.
@@ -181,8 +180,9 @@ class FunctionHandler(Handler[P, R]):
         # the function asks by what it returns, and not by a parameter after `*`
         if is_input_required(returned):
             if not self.needs_state or round_ is None:
-                rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
-                raise DeveloperError(rule, name=self.name)
+                raise DeveloperError(
+                    "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
+                )
             returned.end_round(round_)  # raises InputRequired
         return returned
 
@@ -191,7 +191,6 @@ def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> 
     """Read the options for the `icons` and the `_meta` of an entry; tags are a member of `_meta`."""
     if icons is None and meta is None and not tags:
         return {"icons": None, "_meta": None}
-    # many handlers have none of these options
     from mcp_functions.protocol import hints
 
     return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}

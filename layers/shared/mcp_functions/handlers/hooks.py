@@ -60,6 +60,7 @@ def call_hook(
     caller = Caller(round_)
     manager: object = around(Call(kind, name, copy_json(arguments), caller, round=round_.history.number))
     if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
-        rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
-        raise DeveloperError(rule)
+        raise DeveloperError(
+            "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
+        )
     return manager

@@ -69,7 +69,6 @@ class Lists:
         adds_tools = bool(self._catalog.get("asks")) and not shows_questions
         if not hides_tools and not adds_tools:
             return None
-        # most clients see the whole catalog
         from mcp_functions.apps import listings
 
         return listings.view_of(self._catalog, meta)
@@ -172,7 +171,6 @@ def _cursor(entries: Sequence[ListEntry | SkillEntry], start: int) -> str:
     A deployment that adds or removes names makes older cursors invalid, because of the hash. A cursor without a hash
     would then skip or repeat entries, and the client would not notice.
     """
-    # most lists have one page
     import hashlib
 
     # the entry of a skill has no name

@@ -80,7 +80,6 @@ class Resource(CompletableHandler[P, R]):
         self._size = size
         self._annotations: dict[str, Any] | None = None
         if annotations is not None:
-            # many resources have none
             from mcp_functions.protocol import hints
 
             self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)

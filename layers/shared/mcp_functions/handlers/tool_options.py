@@ -45,8 +45,7 @@ def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
         TypeError: the option is not a list of texts.
     """
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
-        message = 'ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]'
-        raise TypeError(message)
+        raise TypeError('ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]')
     return tuple(keys)
 
 
@@ -57,8 +56,7 @@ def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str])
         TypeError: the URI is not one of an app, or the visibility is unknown.
     """
     if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
-        message = f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"'
-        raise TypeError(message)
+        raise TypeError(f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"')
     ui: dict[str, Any] = {}
     if app:
         ui["resourceUri"] = app
@@ -73,6 +71,5 @@ def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str])
 def _known_names(names: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
     """Return the names of a list, or raise a TypeError with the rule."""
     if isinstance(names, str) or not all(name in known for name in names):
-        message = f"{rule}; known are: {', '.join(known)}"
-        raise TypeError(message)
+        raise TypeError(f"{rule}; known are: {', '.join(known)}")
     return tuple(names)

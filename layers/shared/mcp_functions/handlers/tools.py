@@ -89,7 +89,6 @@ class Tool(FunctionHandler[P, R]):
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            # few tools have these options
             from mcp_functions.handlers import tool_options
 
             self.requires = tool_options.read_requires(requires)
@@ -97,7 +96,6 @@ class Tool(FunctionHandler[P, R]):
             self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
         self._annotations: dict[str, Any] | None = None
         if annotations is not None:
-            # many tools have none
             from mcp_functions.protocol import hints
 
             self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
@@ -149,8 +147,9 @@ class Tool(FunctionHandler[P, R]):
         )
         # "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
         if self._output and "structuredContent" not in result and not result["isError"]:
-            rule = "{name} promises structured content in its signature and returned none"
-            raise DeveloperError(rule, name=self.name)
+            raise DeveloperError(
+                "{name} promises structured content in its signature and returned none", name=self.name
+            )
         return result
 
     def _read_arguments(self, params: Params) -> dict[str, Any]:
@@ -164,8 +163,11 @@ class Tool(FunctionHandler[P, R]):
         """
         decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
-            rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
-            raise DeveloperError(rule, name=self.name, decided=decided)
+            raise DeveloperError(
+                '{name}: task=… returned {decided!r}, and not "allowed", "required" or None',
+                name=self.name,
+                decided=decided,
+            )
         return decided
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
@@ -184,7 +186,6 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
     """
     if schema is None:
         return return_types.read_structured_type(returns)
-    # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
     require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")

@@ -81,8 +81,9 @@ class Bundle:
             with open(self._path, encoding="utf-8") as file:  # noqa: PTH123
                 content: dict[str, Any] = json.load(file)
         except (OSError, ValueError) as error:
-            reason = f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
-            raise Misconfigured(reason=reason) from error
+            raise Misconfigured(
+                reason=f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
+            ) from error
         return content
 
     @cached_property
@@ -123,8 +124,9 @@ class Bundle:
         for method in SKILL_METHODS:
             if method in catalog.get("methods", {}):
                 place = f"functions/{catalog['methods'][method]}"
-                message = f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
-                raise ValueError(message)
+                raise ValueError(
+                    f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
+                )
         added = catalog.copy()
         added["resources"] = list(catalog["resources"])
         hidden: Hidden = {**catalog.get("hidden", {})}
@@ -134,8 +136,9 @@ class Bundle:
             resources = self.resources(skill)
             taken = sorted(catalog["functions"]["resources"].keys() & resources.keys())
             if taken:
-                message = f"a resource has the URI {taken[0]}, which is a file of the skill {skill.name!r}: rename one"
-                raise ValueError(message)
+                raise ValueError(
+                    f"a resource has the URI {taken[0]}, which is a file of the skill {skill.name!r}: rename one"
+                )
             added["resources"].append(resources[skill.uri])
             scopes.update(skill.scopes)
             if skill.hidden:
@@ -149,7 +152,6 @@ class Bundle:
 
     def _digest(self, skill: Skill) -> str:
         """Return a digest of all that a skill is: a changed file changes the catalog."""
-        # only the command and one-function servers need it
         import hashlib
 
         text = json.dumps([skill.entry, list(skill.scopes), skill.hidden], sort_keys=True)

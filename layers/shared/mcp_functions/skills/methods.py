@@ -73,7 +73,6 @@ class Skills:
         skills = self._bundle.skills
         if not any(skill.hidden for skill in skills):
             return skills
-        # few skills are hidden
         from mcp_functions.visibility import held_scopes
 
         held = held_scopes(request, self._settings)
@@ -128,7 +127,6 @@ class Skills:
         """
         observability.current().handler = skill.name
         if skill.scopes:
-            # most skills need no scope
             from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(skill, request, self._settings)
