@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.scopes import Hierarchy
-    from mcp_functions.protocol.wire_types import Implementation
+    from mcp_functions.protocol.wire_types import Implementation, ResultObject
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 
-NONE: tuple[str, ...] = ()  # the default of lists
+# defaults
+NONE: tuple[str, ...] = ()
+ON = True
 Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=str)
 
@@ -206,8 +208,7 @@ class Settings:
     # ---- Which clients of other protocols are answered
     dialects = Setting("MCP_DIALECTS", NONE, read_items, "dialects",
         "Proposals for MCP that clients may use with this server.")
-    # the default
-    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", True, switch, "legacy",  # noqa: FBT003
+    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", ON, switch, "legacy",
         "Whether clients of 2025 are answered.")
     session_seconds = Setting("MCP_SESSION_SECONDS", 24 * 3600, positive, "legacy",
         "How long a session of a client of 2025 lasts.")
@@ -268,7 +269,7 @@ class Settings:
         return {"name": self.server_name, "version": self.server_version}
 
     @property
-    def cache(self) -> dict[str, Any]:
+    def cache_hints(self) -> ResultObject:
         """The caching hints of lists. Only lists that anybody may read are "public"."""
         return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
 
@@ -276,8 +277,7 @@ class Settings:
 @cache
 def is_deployed(room: str) -> bool:
     """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
-    # slow to import
-    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120
+    return os.path.isdir(f"{os.path.dirname(__file__)}/{room}")  # noqa: PTH112, PTH120 - pathlib is slow to import
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

@@ -53,7 +53,7 @@ def _import_for(handler: Handler[..., Any]) -> None:
         import_module("mcp_functions.schemas.class_types")
         if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             import_module("mcp_functions.schemas.pydantic_types")
-    if isinstance(handler, FunctionHandler) and handler.around:
+    if isinstance(handler, FunctionHandler) and handler.hook:
         import_module("mcp_functions.handlers.hooks")
     if handler.needs_table:
         import_module("mcp_functions.dispatch.single_use")

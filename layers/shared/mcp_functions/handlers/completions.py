@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
+    from mcp_functions.protocol.wire_types import ResultObject
 
 AnyCompleter: TypeAlias = "Callable[[str, dict[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
@@ -68,7 +69,7 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> ResultObject:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:

@@ -13,7 +13,7 @@ says.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ToolAnnotations
+    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ResultObject, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
@@ -81,8 +81,8 @@ class Tool(FunctionHandler[P, R]):
         super().__init__(function, **options)
         self.task = task
         self.task_ttl = to_seconds(task_ttl)
-        self._check_task()
         self.single_use = single_use
+        self._check_task()
         self._check_single_use()
         self.errors = read_errors(errors)
         self.is_app_only = bool(visibility) and "model" not in visibility
@@ -93,24 +93,27 @@ class Tool(FunctionHandler[P, R]):
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
-        self._annotations: dict[str, Any] | None = None
-        if annotations is not None:
-            from mcp_functions.protocol import hints
-
-            self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
-        parameters = self._signature.client_parameters
-        self._arguments: Arguments | RawArguments
-        if input_schema is None:
-            self._arguments = read_arguments(parameters, camel_case=self.camel_case)
-        else:
-            self._arguments = read_raw_arguments(parameters, input_schema)
+            self._add_to_meta("ui", tool_options.read_app(app, visibility))
+        self._annotations = _read_annotations(annotations)
+        self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
-        self._returns_content_list = return_types.returns_content_list(self._signature.returns)
-        self._output = _read_output(output_schema, self._signature.returns)
+        returns = self._signature.returns
+        self._returns_content_list = return_types.returns_content_list(returns)
+        self._output = _read_output(output_schema, returns)
         self._output_schema = self._output.output_schema if self._output else None
-        written_as = self._output or return_types.read_plain_type(self._signature.returns)
+        written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
+
+    def _add_to_meta(self, name: str, value: object) -> None:
+        """Add a member to the `_meta` of the entry, unless its value is empty."""
+        if value:
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), name: value}
+
+    def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
+        parameters = self._signature.client_parameters
+        if input_schema is None:
+            return read_arguments(parameters, camel_case=self.camel_case)
+        return read_raw_arguments(parameters, input_schema)
 
     def _check_task(self) -> None:
         rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
@@ -134,7 +137,7 @@ class Tool(FunctionHandler[P, R]):
             inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
         )
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `tools/call` with a CallToolResult.
 
         Raises:
@@ -176,6 +179,14 @@ class Tool(FunctionHandler[P, R]):
         arguments = self._read_arguments(params)
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
+
+
+def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations | None:
+    if given is None:
+        return None
+    from mcp_functions.protocol import hints
+
+    return cast("ToolAnnotations", hints.read_annotations(given, hints.TOOL_ANNOTATIONS))
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
