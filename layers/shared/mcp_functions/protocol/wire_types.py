@@ -117,7 +117,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: Mapping[str, InputResponse]
+    inputResponses: Mapping[str, JSONObject]
     requestState: str
     # the lists
     cursor: str
