@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
 
-
 # Keywords of types that LIMITS is not about: a Literal or an Enum, a date, a dataclass or a TypedDict.
 WITHOUT_LIMITS = {"enum", "format", "properties"}
 
@@ -39,7 +38,7 @@ WITHOUT_LIMITS = {"enum", "format", "properties"}
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    # tells pydantic to read the limits in `__iter__`
+    # It tells pydantic to read the limits in `__iter__`.
     __is_annotated_types_grouped_metadata__ = True
 
     def __init__(self, least: float | None, most: float | None) -> None:
@@ -49,7 +48,6 @@ class Between:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        # only pydantic needs it
         from annotated_types import Interval
 
         return iter(Interval(ge=self.ge, le=self.le))
@@ -58,7 +56,7 @@ class Between:
 class Length:
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    __is_annotated_types_grouped_metadata__ = True  # as in `Between`
+    __is_annotated_types_grouped_metadata__ = True
 
     def __init__(self, least: int | None, most: int | None) -> None:
         """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""
@@ -67,7 +65,6 @@ class Length:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        # only pydantic needs it
         from annotated_types import Len
 
         return iter(Len(self.min_length or 0, self.max_length))

@@ -39,19 +39,26 @@ class InvalidArgument(ToolError):
 
 
 class Argument(NamedTuple):
-    """One argument of a handler."""
+    """One argument of a handler: the parameter of its function, its name for the client, and its type."""
 
-    parameter: Parameter  # the parameter in the function, with its default
-    wire_name: str  # the name for the client
-    type: JsonType  # the type, whose schema the client reads
+    parameter: Parameter
+    wire_name: str
+    type: JsonType
+
+    def read(self, value: Any, *, is_text: bool) -> Any:  # noqa: ANN401
+        """Read what the client sent, or raise InvalidArgument."""
+        read = self.type.read_text if is_text else self.type.read
+        try:
+            return read(value)
+        except ValueError as error:
+            raise InvalidArgument(f"Argument {self.wire_name!r}: {error}") from None
 
 
 class Arguments(NamedTuple):
-    """The arguments of one handler (a tool, a prompt or a resource)."""
+    """The arguments of one handler by their wire names, in the order of the signature, and their `inputSchema`."""
 
-    # the arguments by their wire names, in the order of the signature
     by_name: Mapping[str, Argument]
-    schema: Schema  # the `inputSchema`
+    schema: Schema
 
     def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
         """Turn the client's arguments into the function's keyword arguments.
@@ -64,21 +71,15 @@ class Arguments(NamedTuple):
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
         """
-        unknown = sent.keys() - self.by_name.keys()
+        unknown = sorted(sent.keys() - self.by_name.keys())
         if unknown:
-            # a set has no order, and the message must be the same each time
-            first = shortened(min(unknown))
             known = ", ".join(sorted(self.by_name)) or "none"
-            raise InvalidArgument(f"Unknown argument {first!r}; known are: {known}")
+            raise InvalidArgument(f"Unknown argument {shortened(unknown[0])!r}; known are: {known}")
         bound = {}
         for name, argument in self.by_name.items():
             parameter = argument.parameter
             if name in sent:
-                read = argument.type.read_text if values_are_text else argument.type.read
-                try:
-                    bound[parameter.name] = read(sent[name])
-                except ValueError as error:
-                    raise InvalidArgument(f"Argument {name!r}: {error}") from None
+                bound[parameter.name] = argument.read(sent[name], is_text=values_are_text)
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
             elif parameter.required:
@@ -87,11 +88,11 @@ class Arguments(NamedTuple):
 
 
 class RawArguments(NamedTuple):
-    """All arguments in one parameter, under a schema that the author wrote."""
+    """All arguments in one parameter, under an `inputSchema` that the author wrote; `read` checks them."""
 
     parameter_name: str
-    schema: Schema  # the `inputSchema`
-    read: Callable[[object], Any]  # checks the arguments; raises ValueError
+    schema: Schema
+    read: Callable[[object], Any]
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
         """Turn the client's arguments into the function's one keyword argument.
@@ -139,7 +140,6 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
         raise TypeError("with input_schema, the function has one parameter before *: arguments: dict[str, Any]")
     if schema.get("type") != "object":
         raise TypeError('the root of an inputSchema must have "type": "object"')
-    # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
     type_ = validation.read_schema(schema)

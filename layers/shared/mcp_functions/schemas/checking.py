@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Literal
 
-    from mcp_functions.protocol.wire_types import Schema
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue, Schema
 
 # The Python types of each type of JSON, and why another value is refused. `isinstance(True, int)` is true, so the exact
 # type counts.
@@ -42,16 +42,20 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 class Limit(NamedTuple):
-    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
+    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`.
 
-    # the keyword in a schema
+    Attributes:
+        keyword: the keyword in a schema.
+        is_within: compares a number, or the length of a text, list or dict, with the bound.
+        reason: why a value is refused; {} is the bound.
+    """
+
     keyword: Literal[
         "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
         "minProperties", "maxProperties",
     ]  # fmt: skip
-    # compares a number, or the length of a text, list or dict, with the bound
     is_within: Callable[[Any, Any], bool]
-    reason: str  # why a value is refused; {} is the bound
+    reason: str
 
 
 NUMBER_LIMITS = {
@@ -95,7 +99,7 @@ FORMATS = {
 }
 
 
-def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None:  # noqa: ANN401 - JSON
+def check(schema: Schema, definitions: Mapping[str, Schema], value: JSONValue) -> None:
     """Check a value.
 
     Args:
@@ -122,7 +126,7 @@ def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None
     _check_limits(schema, value)
 
 
-def _check_limits(schema: Schema, value: Any) -> None:  # noqa: ANN401 - JSON
+def _check_limits(schema: Schema, value: JSONValue) -> None:
     name = NAMES.get(type(value))
     size = len(value) if isinstance(value, str | list | dict) else value
     for limit in LIMITS[name].values() if name else ():
@@ -130,7 +134,7 @@ def _check_limits(schema: Schema, value: Any) -> None:  # noqa: ANN401 - JSON
             raise ValueError(limit.reason.format(schema[limit.keyword]))
 
 
-def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any:  # noqa: ANN401 - what one returns
+def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any:  # noqa: ANN401
     """Return what the first function returns that raises no ValueError; else raise one with all reasons."""
     reasons: dict[str, None] = {}
     for function in functions:
@@ -141,7 +145,7 @@ def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any
     raise ValueError(" or ".join(reasons))
 
 
-def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401 - what it returns
+def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
     """Check, read or write a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
         return function(value)
@@ -194,7 +198,7 @@ def _check_items(schema: Schema, definitions: Mapping[str, Schema], value: list[
         raise ValueError("holds an item twice")
 
 
-def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: dict[str, Any]) -> None:
+def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: JSONObject) -> None:
     properties = schema.get("properties", {})
     others: bool | Schema = schema.get("additionalProperties", True)
     is_closed = others is False and "patternProperties" not in schema

@@ -99,24 +99,7 @@ def _date_type(cls: type[date], schema_format: str) -> JsonType:
 
 
 def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
-    # the author of a dataclass has imported it
-    from dataclasses import MISSING, InitVar, fields
-
-    hints = get_type_hints(cls, include_extras=True)
-    # `read` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.
-    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in fields(cls))
-    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
-    if has_init_var or not takes_all_fields:
-        raise NeedsPydantic
-    types: dict[str, JsonType] = {}
-    required: list[str] = []
-    for field in fields(cls):
-        type_ = read_member(hints[field.name])
-        if field.default is not MISSING:
-            type_ = type_.with_keywords(published_default(field.default, type_))
-        elif field.default_factory is MISSING:
-            required.append(field.name)
-        types[field.name] = type_
+    types, required = _read_fields(cls, read_member)
     object_type = _object_of(cls, types, required)
 
     def convert(value: object) -> object:
@@ -130,6 +113,28 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
         return object_type.write({name: getattr(instance, name) for name in types})
 
     return JsonType(object_type.schema, convert, write)
+
+
+def _read_fields(cls: type[Any], read_member: TypeReader) -> tuple[dict[str, JsonType], list[str]]:
+    """Return the types of the fields of a dataclass, and the names of those that are required."""
+    from dataclasses import MISSING, InitVar, fields
+
+    hints = get_type_hints(cls, include_extras=True)
+    # `convert` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.
+    takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in fields(cls))
+    has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
+    if has_init_var or not takes_all_fields:
+        raise NeedsPydantic
+    types: dict[str, JsonType] = {}
+    required: list[str] = []
+    for field in fields(cls):
+        type_ = read_member(hints[field.name])
+        if field.default is not MISSING:
+            type_ = type_.with_keywords(published_default(field.default, type_))
+        elif field.default_factory is MISSING:
+            required.append(field.name)
+        types[field.name] = type_
+    return types, required
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:

@@ -98,7 +98,7 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
     """
     try:
         type_ = read_type(annotation)
-    # an annotation can be any expression
+    # An annotation can be any expression.
     except (TypeError, NameError, AttributeError, SyntaxError) as error:
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
@@ -225,7 +225,7 @@ def _without_reference(schema: Schema, definitions: Mapping[str, Schema]) -> Sch
         return own
     name = own.pop("$ref").rpartition("/")[2]  # of "#/$defs/City"
     definition = definitions[name].copy()
-    # the name of the class says nothing to users
+    # Its title is the name of the class, which says nothing to users.
     definition.pop("title", None)
     return {**definition, **own}
 

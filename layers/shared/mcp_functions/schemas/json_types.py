@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
-    from mcp_functions.protocol.wire_types import Schema
+    from mcp_functions.protocol.wire_types import JSONValue, Schema
 
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
@@ -99,7 +99,7 @@ class JsonType:
         self.check(value)
         return self.convert(value)
 
-    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
+    def write(self, value: object) -> JSONValue:
         """Write a value as JSON, with what the type declares and nothing more.
 
         Raises:
@@ -109,7 +109,7 @@ class JsonType:
         self.check(written)
         return written
 
-    def record(self, value: object) -> tuple[Any, bool]:
+    def record(self, value: object) -> tuple[JSONValue, bool]:
         """Write a value for a later round, and tell whether `read_record` returns an equal value there."""
         recorded = self.write(value)
         return recorded, is_json(value) or is_equal(self.read_record(recorded), value)

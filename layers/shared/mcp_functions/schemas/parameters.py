@@ -17,25 +17,30 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
-# in place of a default or a type that an author did not write; `Field(...)` means the same
+# It stands for a default or a type that an author did not write, as in `Field(...)`.
 MISSING: Any = ...
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
 
 class Parameter(NamedTuple):
-    """A parameter of an author's function before `*`."""
+    """A parameter of an author's function before `*`.
 
-    name: str  # the name in the function
-    # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
+    Attributes:
+        default: the default that clients see; MISSING if there is none, or if a `default_factory` makes it.
+        make_default: makes the value that a call leaves out. None if the parameter is required, or if all calls may
+            share the default: Python then uses the one in the signature.
+        annotation: the type, without the options of `Field`; MISSING if the author wrote none.
+        alias: the name on the wire, if `Field` gives one.
+        title: the title for people, if `Field` gives one.
+    """
+
+    name: str
     default: Any
-    # Makes the value that a call leaves out. None if the parameter is required, or if all calls may share the default:
-    # Python then uses the one in the signature.
     make_default: Callable[[], Any] | None = None
-    # the type, without the options of `Field`; MISSING if the author wrote none
     annotation: Any = MISSING
-    alias: str | None = None  # the name on the wire, if `Field` gives one
-    title: str | None = None  # the title for people, if `Field` gives one
+    alias: str | None = None
+    title: str | None = None
 
     @property
     def required(self) -> bool:
@@ -64,8 +69,9 @@ def published_default(default: object, type_: JsonType) -> Schema:
     """Return the keyword `default` of a schema; {} if no client can send the default, as the None of `int = None`."""
     try:
         value = to_json(default)
-        dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        type_.read(value)  # a check, as is the next line: a secret is written as asterisks
+        # Three checks: JSON has no NaN and no half of a surrogate pair, and a secret is written as asterisks.
+        dumps(value).encode()
+        type_.read(value)
         type_.check_recordable()
     except (TypeError, ValueError):
         return {}

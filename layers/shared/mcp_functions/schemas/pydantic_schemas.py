@@ -28,7 +28,7 @@ class Described(GenerateJsonSchema):
     def emit_warning(self, kind: str, detail: str) -> None:
         """Emit no warning, because it would quote a default in the log."""
 
-    def generate_inner(self, schema: Any) -> JsonSchemaValue:  # noqa: ANN401 - a core schema, or a part of one
+    def generate_inner(self, schema: Any) -> JsonSchemaValue:  # noqa: ANN401
         """Drop the formats that a written value may not have: clients check them."""
         described = super().generate_inner(schema)
         format_ = described.get("format")
@@ -72,7 +72,7 @@ class Described(GenerateJsonSchema):
         tag = described.get("discriminator", {}).get("propertyName")
         return {**described, "required": [tag]} if tag else described
 
-    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:  # noqa: ANN401 - a core schema of a serializer
+    def ser_schema(self, schema: Any) -> JsonSchemaValue | None:  # noqa: ANN401
         """Describe what an author's serializer without a return annotation writes as anything."""
         is_function = schema["type"] in ("function-plain", "function-wrap") and schema.get("return_schema") is None
         is_of_author = is_function and str(schema["function"].__module__).partition(".")[0] != "pydantic"
@@ -82,6 +82,6 @@ class Described(GenerateJsonSchema):
 class WithoutTitles(Described):
     """The same, with only the titles that an author wrote."""
 
-    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's signature
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002
         """Return False: no field gets a title from its name."""
         return False

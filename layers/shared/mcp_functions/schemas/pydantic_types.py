@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Literal
 
-    from mcp_functions.protocol.wire_types import Schema
+    from mcp_functions.protocol.wire_types import JSONValue, Schema
 
 # pydantic makes the texts of all errors at once, at 400 bytes each. With more errors than this, their number is given.
 MAX_ERRORS = 1000
@@ -74,16 +74,16 @@ class PydanticType(JsonType):
         """The schema for a form: pydantic makes a title from each name, and so do clients."""
         return self._describe("validation", WithoutTitles)
 
-    def convert(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
+    def convert(self, value: object) -> Any:  # noqa: ANN401
         """Read a checked value as pydantic reads JSON."""
         check_size(value)
         return self._validate(self._validator.validate_json, to_json(value))
 
-    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
+    def write(self, value: object) -> JSONValue:
         """Bring a value to the type, and write it as JSON."""
         return self._dump(self._bring(value))
 
-    def record(self, value: object) -> tuple[Any, bool]:
+    def record(self, value: object) -> tuple[JSONValue, bool]:
         """Write a value for a later round; if it cannot be read again, then by the names of its fields, or plainly."""
         typed = self._bring(value)
         writers: list[Callable[[], Any]] = [
@@ -98,7 +98,7 @@ class PydanticType(JsonType):
                     return recorded, True
         return self._dump(typed, round_trip=True), False
 
-    def read_record(self, recorded: object) -> Any:  # noqa: ANN401 - a value of the type
+    def read_record(self, recorded: object) -> Any:  # noqa: ANN401
         """Read a record, whose fields have their aliases or their names."""
         return self._validate(self._validator.validate_json, to_json(recorded), by_alias=True, by_name=True)
 
@@ -115,9 +115,10 @@ class PydanticType(JsonType):
         try:
             return validate(value, **options)
         except ValidationError as error:
-            raise ValueError(_first_reason(error)) from None  # pydantic's own text quotes the value
+            # pydantic's own text quotes the value.
+            raise ValueError(_first_reason(error)) from None
 
-    def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> Any:  # noqa: ANN401 - JSON
+    def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> JSONValue:
         """Write a value of the type; the check of pydantic's serializer is that of the result."""
         dump = partial(self._serializer.to_python, value, mode="json", by_alias=by_alias, round_trip=round_trip)
         try:
@@ -138,7 +139,7 @@ class PydanticType(JsonType):
             schema = {**schema["$defs"][name], **schema}
         return schema
 
-    def _explained(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401 - what `make` returns
+    def _explained(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401
         """Return what a function of pydantic makes; raise its error as a TypeError with the reason."""
         try:
             with warnings.catch_warnings():

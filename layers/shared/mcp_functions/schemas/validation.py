@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 # It is "the default dialect when no $schema is present" (basic).
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MAX_BYTES = 64 * 1024  # the size of a schema as JSON in UTF-8
-MAX_DEPTH = 32  # the levels of objects and arrays in a schema
-REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
+REFERENCES = ("$ref", "$dynamicRef")
 # The parts of a regular expression with a `$`: an escape and a class in brackets, where it is an ordinary character,
 # and the sign itself.
 DOLLARS = r"\\.|\[(?:\\.|[^\]\\])*\]|\$"
