@@ -24,7 +24,7 @@ from mcp_functions.protocol.plain_values import BYTES, content_kind, pydantic_to
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import ContentBlock, JSONObject, JSONValue
+    from mcp_functions.protocol.wire_types import ContentBlock, JSONValue, PromptMessage
 
 # FastMCP's Image, Audio and File have one of these methods each, which returns content of the official SDK.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
@@ -50,11 +50,11 @@ def block(value: object) -> ContentBlock:
         return {"type": "text", "text": value}
     if content_kind(value) != "block":
         allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
-        raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
+        raise DeveloperError(f"content is {allowed}, not {type_name(value)}")
     content_block = to_wire(value)
     if not _is_block(content_block):
         reason = "a member is missing or of a wrong type"
-        raise DeveloperError(rule=f"{type_name(value)} is no content as the protocol has it: {reason}")
+        raise DeveloperError(f"{type_name(value)} is no content as the protocol has it: {reason}")
     return content_block
 
 
@@ -70,24 +70,20 @@ def resource_contents(value: object, uri: str) -> ContentBlock:
     """
     if content_kind(value) != "resource contents":
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
-        raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
+        raise DeveloperError(f"{type_name(value)} is no part of a resource: it returns {allowed}")
     if not hasattr(value, "uri"):
         read: Any = value
         return write_contents(uri, read.content, read.mime_type, getattr(read, "meta", None))
     contents = to_wire(value)
     if not _is_resource_contents(contents):
-        raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
+        raise DeveloperError(f"{type_name(value)} needs a uri, and text or bytes")
     return contents
 
 
 def write_contents(
     uri: str, contents: str | bytes, mime_type: str | None, meta: Mapping[str, Any] | None
 ) -> ContentBlock:
-    """Write TextResourceContents or BlobResourceContents.
-
-    Raises:
-        TypeError, ValueError: the contents are neither text nor bytes, or JSON cannot hold `meta`.
-    """
+    """Write TextResourceContents or BlobResourceContents; raise a TypeError or ValueError for what JSON cannot hold."""
     members: ContentBlock = {"uri": uri}
     if mime_type is not None:
         members["mimeType"] = mime_type
@@ -105,7 +101,7 @@ def write_bytes(data: bytes) -> str:
     return to_base64(data)
 
 
-def messages(value: object) -> list[JSONObject]:
+def messages(value: object) -> list[PromptMessage]:
     """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
 
     Args:
@@ -117,20 +113,16 @@ def messages(value: object) -> list[JSONObject]:
     if isinstance(value, str) or content_kind(value) == "block":
         return [{"role": "user", "content": block(value)}]
     if content_kind(value) != "message":
-        raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
+        raise DeveloperError(f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):
-        raise DeveloperError(rule=f'the role of a {type_name(value)} is "user" or "assistant"')
+        raise DeveloperError(f'the role of a {type_name(value)} is "user" or "assistant"')
     blocks = message.content if isinstance(message.content, list | tuple) else [message.content]
     return [{"role": message.role, "content": block(item)} for item in blocks]
 
 
 def to_wire(value: object) -> JSONValue:
-    """Return a part of a result, or a whole result, as JSON values.
-
-    Raises:
-        DeveloperError: the value cannot be written.
-    """
+    """Return a part of a result, or a whole result, as JSON values, or raise a DeveloperError."""
     model: Any = value
     for method in FASTMCP_METHODS:
         if hasattr(value, method):

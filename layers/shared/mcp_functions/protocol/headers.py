@@ -45,7 +45,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_no_contradiction(message, headers)
     check_meta(message)
     for header in _repeated(message):
-        # a completion need not have it
+        # A completion need not have it.
         is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
         if is_required and header.lower() not in headers:
             raise _missing(header)
@@ -89,11 +89,7 @@ def _name_in(message: Mapping[str, Any]) -> object:
 
 
 def read(headers: Mapping[str, str], name: str) -> str:
-    """Return the decoded value of a header.
-
-    Raises:
-        HeaderMismatch: the header is missing or malformed.
-    """
+    """Return the decoded value of a header, or raise a HeaderMismatch: the header is missing or malformed."""
     if name.lower() not in headers:
         raise _missing(name)
     try:

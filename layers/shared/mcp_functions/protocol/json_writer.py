@@ -45,7 +45,7 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
     except RecursionError:
-        # the traceback of a RecursionError has a thousand equal frames
+        # `from None`, because the traceback of a RecursionError has a thousand equal frames.
         raise ValueError("nested too deep") from None
 
 

@@ -45,11 +45,7 @@ class NotJson(ValueError):
 
 
 def to_json(value: object) -> JSONValue:
-    """Convert a value to plain JSON values.
-
-    Raises:
-        NotJson: JSON cannot hold the value, or a value inside it.
-    """
+    """Convert a value to plain JSON values, or raise a NotJson: JSON cannot hold the value, or a value inside it."""
     # `from None` hides the causes, because their texts may quote the author's values.
     try:
         return _convert(value)
@@ -86,12 +82,7 @@ def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any ty
 
 
 def pydantic_to_json(value: object) -> JSONValue:
-    """Convert a value as pydantic does.
-
-    Raises:
-        ValueError: pydantic cannot write it as JSON.
-    """
-    # plain values do not need it
+    """Convert a value as pydantic does, or raise a ValueError: pydantic cannot write it as JSON."""
     from pydantic_core import to_jsonable_python
 
     # In a model of the protocol, such as an Icon, None means that a member is absent. Elsewhere None is a value.
@@ -106,11 +97,7 @@ def type_name(value: object) -> str:
 
 
 def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
-    """Convert a value of any type, and the values inside it.
-
-    Raises:
-        NotJson: JSON cannot hold the value, or a value inside it.
-    """
+    """Convert a value of any type, and the values inside it, or raise NotJson."""
     if type(value) in JSON_SCALARS:
         return value
     match value:
@@ -157,22 +144,19 @@ def _check_supported(value: object) -> None:
 def _convert_object(value: object) -> JSONValue:
     """Convert a dataclass, an enum, a date, or a value that only pydantic can convert."""
     is_dataclass = hasattr(value, "__dataclass_fields__")
-    # a dataclass of pydantic may have aliases
+    # A dataclass of pydantic may have aliases.
     if is_dataclass and not hasattr(value, "__pydantic_serializer__"):
-        # an author who made a dataclass has imported it
         from dataclasses import fields
 
         declared = fields(cast("DataclassInstance", value))
         return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
-    # few values are dates, and pydantic imports it, too
     from datetime import date, datetime
 
     if type(value) in (date, datetime):
         text = cast("date", value).isoformat()
-        # as pydantic writes UTC
-        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value

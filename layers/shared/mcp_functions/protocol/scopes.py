@@ -18,9 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# for each scope, those that come next in the chains
-Hierarchy: TypeAlias = "Mapping[str, set[str]]"
-
+Hierarchy: TypeAlias = "Mapping[str, set[str]]"  # for each scope, those that come next in the chains
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
@@ -48,6 +46,6 @@ def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     while to_visit:
         scope = to_visit.pop()
         allowed.add(scope)
-        # no scope is visited twice, so a circle ends too
+        # No scope is visited twice, so a circle ends, too.
         to_visit |= hierarchy.get(scope, set()) - allowed
     return frozenset(allowed)

@@ -73,7 +73,6 @@ class UriTemplate:
         uri = normal_form(uri)
         if not uri.startswith(self._prefix):
             return None
-        # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote
 
         matches: Matches = {len(uri): ()}  # nothing may follow the last literal

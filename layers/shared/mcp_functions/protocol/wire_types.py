@@ -155,7 +155,7 @@ class ResultObject(TypedDict, total=False):
     isError: bool
     # prompts/get and resources/read
     description: str
-    messages: list[JSONObject]
+    messages: list[PromptMessage]
     contents: list[ContentBlock]
     # a result that asks
     inputRequests: dict[str, InputRequest]
@@ -215,6 +215,13 @@ class ContentBlock(TypedDict, total=False):
     resource: ContentBlock
     annotations: Annotations
     _meta: Meta
+
+
+class PromptMessage(TypedDict):
+    """A message of a prompt."""
+
+    role: Role
+    content: ContentBlock
 
 
 # ---- Questions of a server, and their answers
