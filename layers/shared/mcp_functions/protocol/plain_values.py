@@ -156,7 +156,8 @@ def _convert_object(value: object) -> JSONValue:
 
     if type(value) in (date, datetime):
         text = cast("date", value).isoformat()
-        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
+        # pydantic writes UTC as "Z".
+        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value

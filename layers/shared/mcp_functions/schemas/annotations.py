@@ -71,10 +71,9 @@ class Length:
 
 
 def add_limit(type_: JsonType, item: object) -> JsonType:
-    """Add the limits of an item of `Annotated` to a type. A None of `int | None` has no limit.
+    """Add the limits of an item of `Annotated` to a type; the None of `int | None` has no limit.
 
-    Raises:
-        NeedsPydantic: LIMITS does not have this limit for the type, or the type has such a limit already.
+    Raise NeedsPydantic if LIMITS does not have this limit for the type, or the type has such a limit already.
     """
     schemas = [member for member in type_.schema.get("anyOf", [type_.schema]) if member != NULL]
     if len(schemas) != 1 or schemas[0].keys() & WITHOUT_LIMITS:
@@ -142,11 +141,7 @@ class Titles(Keywords):
         self._titles = titles
 
     def add_keywords(self, schema: Schema) -> Schema:
-        """Replace `enum` by `oneOf` with `const` and `title`.
-
-        Raises:
-            TypeError: there are more or fewer titles than choices.
-        """
+        """Replace `enum` by `oneOf` with `const` and `title`; raise a TypeError for another number of choices."""
         return _change_members(schema, self._add_titles)
 
     def _add_titles(self, schema: Schema) -> Schema:
@@ -167,11 +162,7 @@ class Format(Keywords):
     """Sets the format of a string: `Annotated[str, Format("email")]` or `Format("uri")`."""
 
     def __init__(self, name: str) -> None:
-        """Set the format.
-
-        Raises:
-            TypeError: the name is neither "email" nor "uri". (A `date` and a `datetime` have their own formats.)
-        """
+        """Set the format, "email" or "uri"; `date` and `datetime` have their own. Another one raises a TypeError."""
         if name not in FORMATS:
             raise TypeError(f"Format({name!r}): the formats are {' and '.join(FORMATS)}")
         self._name = name

@@ -95,11 +95,7 @@ class RawArguments(NamedTuple):
     read: Callable[[object], Any]
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """Turn the client's arguments into the function's one keyword argument.
-
-        Raises:
-            InvalidArgument: the arguments do not fit the schema.
-        """
+        """Turn the client's arguments into the function's one keyword argument, or raise InvalidArgument."""
         try:
             return {self.parameter_name: self.read(sent)}
         except ValueError as error:

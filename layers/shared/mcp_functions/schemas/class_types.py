@@ -153,12 +153,7 @@ def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Split `ReadOnly[NotRequired[int]]` into `int` and whether the member is required (here: False).
-
-    Args:
-        hint: the hint.
-        is_required: whether the member is required if the hint does not say it.
-    """
+    """Split `ReadOnly[NotRequired[int]]` into `int` and whether it is required, which a hint need not say."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         inner, is_required = _unqualified(inner, is_required=is_required)

@@ -36,11 +36,7 @@ class InvalidAnswer(Exception):
 
 
 class Form:
-    """An object whose members a user fills in.
-
-    Attributes:
-        wire_names: the names of the properties in the form, by the names of the members.
-    """
+    """An object whose members a user fills in. `wire_names` has the names in the form by those of the members."""
 
     def __init__(self, members: JsonType, path: str, *, camel_case: bool) -> None:
         """Make a form from the type of the object; errors put `path` before a member's name, as in "City.zip"."""
@@ -239,10 +235,7 @@ def _without_null(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
 
 
 def _include_limits(schema: Schema) -> None:
-    """Write `exclusiveMinimum` as `minimum`, because the restricted schema has only limits that are included.
-
-    The answer of a user is checked by the exact limit.
-    """
+    """Write `exclusiveMinimum` as `minimum`, which the restricted schema has; an answer is checked by the exact one."""
     step = 1 if schema.get("type") == "integer" else 0
     if "exclusiveMinimum" in schema:
         least = schema.pop("exclusiveMinimum") + step

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from mcp_functions.protocol.wire_types import JSONValue, Schema
 
+    Convert: TypeAlias = Callable[[Any], Any]
+
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -50,17 +52,9 @@ def is_keywords(item: object) -> bool:
 
 
 class JsonType:
-    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns.
+    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns."""
 
-    A subclass overrides what it does in another way.
-    """
-
-    def __init__(
-        self,
-        schema: Schema,
-        convert: Callable[[Any], Any] | None = None,
-        filter_: Callable[[Any], Any] = to_json,
-    ) -> None:
+    def __init__(self, schema: Schema, convert: Convert | None = None, filter_: Convert = to_json) -> None:
         """Make a type.
 
         Args:
@@ -91,20 +85,12 @@ class JsonType:
         return self._convert(value) if self._convert else value
 
     def read(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
-        """Check a JSON value, and turn it into a value of the type.
-
-        Raises:
-            ValueError: it does not fit; the text has the place and the reason, and never the value.
-        """
+        """Check a JSON value, and turn it into a value of the type, or raise a ValueError that never quotes it."""
         self.check(value)
         return self.convert(value)
 
     def write(self, value: object) -> JSONValue:
-        """Write a value as JSON, with what the type declares and nothing more.
-
-        Raises:
-            ValueError: it is no value of the type.
-        """
+        """Write a value as JSON, with what the type declares and nothing more, or raise a ValueError."""
         written = self._filter(value)
         self.check(written)
         return written
@@ -132,11 +118,7 @@ class JsonType:
         return self.with_schema({**self.schema, **keywords})
 
     def read_text(self, text: str) -> object:
-        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"].
-
-        Raises:
-            ValueError: the text is not a value of this type.
-        """
+        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"]."""
         try:
             return self.read(text)
         except ValueError as error:
@@ -154,7 +136,7 @@ class JsonType:
 CERTAIN_FORMATS = {"date", "uuid", "ipv4", "ipv6"}
 
 
-def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
+def _without_formats(schema: JSONValue) -> JSONValue:
     """Copy a schema without the formats that a written value may not have: clients check them."""
     if isinstance(schema, list):
         return [_without_formats(part) for part in schema]
@@ -168,8 +150,7 @@ def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
 
 def _write_number(value: object) -> object:
     """Write a Decimal, as DynamoDB has for each number, as a number."""
-    is_decimal = type(value).__name__ == "Decimal"
-    return float(cast("Decimal", value)) if is_decimal else to_json(value)
+    return float(cast("Decimal", value)) if type(value).__name__ == "Decimal" else to_json(value)
 
 
 def _write_integer(value: object) -> object:
@@ -192,10 +173,9 @@ NULL: Schema = {"type": "null"}  # the schema of None
 
 
 def choice_type(values: tuple[object, ...]) -> JsonType:
-    """Make the type of a choice among strings, integers, booleans and None; a member of an Enum counts by its value.
+    """Make the type of a choice among strings, integers, booleans and None, or raise NeedsPydantic for other values.
 
-    Raises:
-        NeedsPydantic: a value has another type.
+    A member of an Enum counts by its value.
     """
     choices = [value.value if isinstance(value, Enum) else value for value in values]
     types = {type(choice) for choice in choices}
@@ -210,10 +190,9 @@ def choice_type(values: tuple[object, ...]) -> JsonType:
 
 
 def union_type(members: list[JsonType]) -> JsonType:
-    """Make the type of a union whose members are different types of JSON.
+    """Make the type of a union of different types of JSON.
 
-    Raises:
-        NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
+    Raise NeedsPydantic if members overlap, for example `date | str`: pydantic defines which of them it prefers.
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
@@ -229,11 +208,7 @@ def union_type(members: list[JsonType]) -> JsonType:
 
 
 def _type_names(schema: Schema) -> set[str]:
-    """Name the types of JSON that a schema allows. An integer counts as a number.
-
-    Raises:
-        NeedsPydantic: the schema allows every type.
-    """
+    """Name the types of JSON that a schema allows, or raise NeedsPydantic if it allows all. An integer is a number."""
     type_ = schema.get("type")
     if type_ is not None:
         names = [type_] if isinstance(type_, str) else type_

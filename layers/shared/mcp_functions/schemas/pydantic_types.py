@@ -121,14 +121,13 @@ class PydanticType(JsonType):
     def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> JSONValue:
         """Write a value of the type; the check of pydantic's serializer is that of the result."""
         dump = partial(self._serializer.to_python, value, mode="json", by_alias=by_alias, round_trip=round_trip)
-        try:
+        with suppress(PydanticSerializationError, ValueError):
             return dump(warnings="error")
-        except (PydanticSerializationError, ValueError):  # its text quotes the value
-            reason = "cannot be written as its type says"
+        # pydantic's own text would quote the value. The error of `check` names the place.
+        schema = self.output_schema
         with suppress(PydanticSerializationError):
-            schema = self.output_schema
-            check(schema, schema.get("$defs", {}), dump(warnings="none"))  # its error names the place
-        raise ValueError(reason)
+            check(schema, schema.get("$defs", {}), dump(warnings="none"))
+        raise ValueError("cannot be written as its type says")
 
     def _describe(self, mode: Literal["validation", "serialization"], generator: type[Described] = Described) -> Schema:
         make = partial(self._adapter.json_schema, mode=mode, schema_generator=generator)
