@@ -109,7 +109,6 @@ def _missing(name: str) -> HeaderMismatch:
 
 # ---- The value of a header: plain text, or base64 between two marks
 
-
 MARKED_BASE64 = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 

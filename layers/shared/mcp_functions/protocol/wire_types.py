@@ -86,24 +86,20 @@ class ClientCapabilities(TypedDict, total=False):
     extensions: dict[str, JSONObject]
 
 
-class Implementation(TypedDict, total=False):
+class ServerInfo(TypedDict, total=False):
+    """What a server says of itself, beside its name and version."""
+
+    title: str
+    description: str
+    websiteUrl: str
+    icons: list[Icon]
+
+
+class Implementation(ServerInfo, total=False):
     """The name and version of a client or a server, and what it says of itself."""
 
     name: str
     version: str
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
-
-
-class ServerInfo(TypedDict, total=False):
-    """What a server says of itself, beside its name and version (Implementation)."""
-
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
 
 
 # ---- Requests and results
@@ -246,12 +242,8 @@ class InputRequestParams(TypedDict, total=False):
     elicitationId: str
     # sampling/createMessage
     messages: list[SamplingMessage]
-    modelPreferences: JSONObject
-    systemPrompt: str
     includeContext: str
-    temperature: float
     maxTokens: int
-    stopSequences: list[str]
     metadata: JSONObject
     tools: list[ListEntry]
     toolChoice: JSONObject
@@ -297,7 +289,6 @@ class ListEntry(TypedDict, total=False):
     inputSchema: Schema
     outputSchema: Schema
     annotations: ToolAnnotations | Annotations
-    execution: JSONObject
     # a prompt
     arguments: list[PromptArgument]
     # a resource, or a template
@@ -405,14 +396,11 @@ Schema = TypedDict(
         "maximum": float,
         "exclusiveMinimum": float,
         "exclusiveMaximum": float,
-        "multipleOf": float,
         "examples": list[JSONValue],
         "deprecated": bool,
         "readOnly": bool,
         "writeOnly": bool,
         "$comment": str,
-        "contentEncoding": str,
-        "contentMediaType": str,
         "x-mcp-header": str,
     },
     total=False,
