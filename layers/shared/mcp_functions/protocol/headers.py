@@ -89,7 +89,7 @@ def _name_in(message: Mapping[str, Any]) -> object:
 
 
 def read(headers: Mapping[str, str], name: str) -> str:
-    """Return the decoded value of a header, or raise a HeaderMismatch: the header is missing or malformed."""
+    """Return the decoded value of a header; raise HeaderMismatch if the header is missing or malformed."""
     if name.lower() not in headers:
         raise _missing(name)
     try:

@@ -45,7 +45,7 @@ class NotJson(ValueError):
 
 
 def to_json(value: object) -> JSONValue:
-    """Convert a value to plain JSON values, or raise a NotJson: JSON cannot hold the value, or a value inside it."""
+    """Convert a value to plain JSON values; raise NotJson if JSON cannot hold it, or a value inside it."""
     # `from None` hides the causes, because their texts may quote the author's values.
     try:
         return _convert(value)
@@ -82,7 +82,7 @@ def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any ty
 
 
 def pydantic_to_json(value: object) -> JSONValue:
-    """Convert a value as pydantic does, or raise a ValueError: pydantic cannot write it as JSON."""
+    """Convert a value as pydantic does, or raise a ValueError."""
     from pydantic_core import to_jsonable_python
 
     # In a model of the protocol, such as an Icon, None means that a member is absent. Elsewhere None is a value.

@@ -60,7 +60,7 @@ def _read(annotation: object) -> JsonType:
 
 
 def read_without_pydantic(annotation: object) -> JsonType:
-    """Read an annotation without pydantic, or raise a NeedsPydantic: only pydantic can read this annotation."""
+    """Read an annotation without pydantic, or raise NeedsPydantic if only pydantic can."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
