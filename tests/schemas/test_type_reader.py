@@ -572,7 +572,7 @@ def refuse(_value: int) -> int:
         (Annotated[int, limits.Le(4)], 5, "must be at most 4"),
         (Annotated[str, limits.MaxLen(4)], "hunter2", "must have at most 4 characters"),
         (Annotated[int, Field(ge=1)], 0, "must be at least 1"),
-        # The text of pydantic, which begins with "Input ", and a text of the author, which may begin with the same word.
+        # pydantic's own text begins with "Input ", and an author's text may begin with it, too.
         (dict[str, Annotated[int, Field(multiple_of=2)]], {"a": 3}, "a should be a multiple of 2"),
         (Annotated[int, pydantic.AfterValidator(refuse)], 7, "Input is refused"),
     ],

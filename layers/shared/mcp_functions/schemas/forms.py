@@ -46,7 +46,7 @@ class Form:
         self.wire_names = {name: to_camel_case(name) if camel_case else name for name in names}
 
     def schema(self) -> Schema:
-        """Write the `requestedSchema`; raise a DeveloperError for a member that the restricted schema cannot express."""
+        """Write the `requestedSchema`; raise a DeveloperError for a member that it cannot express."""
         described = self._members.form_schema
         definitions = described.get("$defs", {})
         properties: dict[str, Schema] = {}
