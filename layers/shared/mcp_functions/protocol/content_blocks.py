@@ -38,13 +38,9 @@ STRING_MEMBERS = {
 
 
 def block(value: object) -> ContentBlock:
-    """Return one content block, as JSON.
+    """Write text, or content of one of the three libraries, as a content block.
 
-    Args:
-        value: text, or content of this toolkit, the official SDK or FastMCP.
-
-    Raises:
-        DeveloperError: the value has another kind, or lacks a member of its type.
+    Raise a DeveloperError for any other value, and for content that lacks a member of its type.
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
@@ -59,14 +55,10 @@ def block(value: object) -> ContentBlock:
 
 
 def resource_contents(value: object, uri: str) -> ContentBlock:
-    """Return the contents of a resource.
+    """Write the contents of a resource, which are of this toolkit or the official SDK.
 
-    Args:
-        value: contents of this toolkit or the official SDK.
-        uri: the URI that the client reads. Only the class ReadResourceContents of the official SDK has no URI itself.
-
-    Raises:
-        DeveloperError: the value has another kind, or lacks a member of its type.
+    Only the SDK's ReadResourceContents have no URI, and get the one that the client reads. Raise a DeveloperError for
+    any other value, and for contents that lack a member of their type.
     """
     if content_kind(value) != "resource contents":
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
@@ -102,13 +94,9 @@ def write_bytes(data: bytes) -> str:
 
 
 def messages(value: object) -> list[PromptMessage]:
-    """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
+    """Write text, content or a message as messages. A message with several blocks becomes one for each block.
 
-    Args:
-        value: text, or content, or a message.
-
-    Raises:
-        DeveloperError: the value has another kind, or is a message whose `role` the protocol does not know.
+    Raise a DeveloperError for any other value, and for a message whose `role` the protocol does not know.
     """
     if isinstance(value, str) or content_kind(value) == "block":
         return [{"role": "user", "content": block(value)}]

@@ -29,12 +29,7 @@ TAGS = "fastmcp"
 
 
 def read_meta(value: object, tags: Collection[str]) -> JSONObject | None:
-    """Read `_meta`, and add the tags; None if there is neither.
-
-    Raises:
-        TypeError: `value` is no mapping, a key is reserved or malformed, JSON cannot carry a value, or the tags are no
-            collection of words, or `_meta` has tags already.
-    """
+    """Read `_meta`, and add the tags; None if there is neither. Raise a TypeError if one of them may not be published."""
     meta = {} if value is None else _read_members(value)
     words = _read_tags(tags) if tags else []
     if not words:

@@ -132,13 +132,7 @@ class MissingRequiredClientCapability(McpError):
     default_message = "The client lacks a required capability"
 
     def __init__(self, required: Mapping[str, JSONObject], text: str = "", **data: object) -> None:
-        """Name the missing capabilities.
-
-        Args:
-            required: the `ClientCapabilities` that would have been enough.
-            text: the end of the message, after the names of the capabilities.
-            data: further members of `data`.
-        """
+        """Name the `ClientCapabilities` that would be enough; `text` ends the message, and `data` has more members."""
         message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
         super().__init__(message=message, data={"requiredCapabilities": required, **data})
 
@@ -303,10 +297,7 @@ class NotAnswered(Exception):
 
 
 class InputRequired(BaseException):
-    """Ends one run of an author's function, because the client must answer first.
-
-    It is no `Exception`, so that an author's `except Exception` does not catch it.
-    """
+    """Ends a run of an author's function with questions. An author's `except Exception` does not catch it."""
 
 
 class DeveloperError(Exception):
@@ -353,10 +344,7 @@ def shortened(text: str) -> str:
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Recognize Ctrl-C, which ends a local process, and not a KeyboardInterrupt that an author's code raises.
-
-    Python raises Ctrl-C without a text. Lambda has no terminal.
-    """
+    """Recognize Ctrl-C, which Python raises without a text, and no KeyboardInterrupt of an author's code on Lambda."""
     return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda()
 
 

@@ -34,11 +34,7 @@ HeaderParameters: TypeAlias = "Mapping[str, tuple[str, ...]]"
 
 
 def find(schema: Schema) -> dict[str, tuple[str, ...]]:
-    """Find the header parameters that an inputSchema declares.
-
-    Raises:
-        ValueError: an annotation breaks a rule. The message has the rule.
-    """
+    """Find the header parameters that an inputSchema declares; raise a ValueError with the rule that one breaks."""
     parameters: dict[str, tuple[str, ...]] = {}
     for path, annotated in _annotated_schemas(schema, ()):
         if path is None or path == ():  # () is the path of the root, which is no property
@@ -58,15 +54,10 @@ def find(schema: Schema) -> dict[str, tuple[str, ...]]:
 
 
 def check(parameters: HeaderParameters, arguments: JSONObject, headers: Mapping[str, str]) -> None:
-    """Check that every `Mcp-Param-*` header has the value of its argument.
+    """Check that every `Mcp-Param-*` header of a call has the value of its argument.
 
-    Args:
-        parameters: the header parameters of the tool.
-        arguments: the arguments of the call.
-        headers: the headers of the HTTP request, with names in lower case.
-
-    Raises:
-        HeaderMismatch: a header is missing, superfluous, malformed, or different. The message names it.
+    Raise a HeaderMismatch that names a missing, superfluous, malformed or different header. The names of `headers` are
+    in lower case.
     """
     for name, path in parameters.items():
         value = value_at(arguments, *path)

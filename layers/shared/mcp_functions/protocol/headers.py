@@ -53,12 +53,9 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 
 
 def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check that each header that is there has the value of the body. A header may be missing.
+    """Raise HeaderMismatch if a header is malformed, or differs from the body. A header may be missing.
 
     Clients of earlier revisions are checked too, and notifications, which need no `_meta`.
-
-    Raises:
-        HeaderMismatch: a header is malformed, or differs from the body.
     """
     for header, value in _repeated(message).items():
         if header.lower() in headers and read(headers, header) != value:
@@ -115,8 +112,7 @@ MARKED_BASE64 = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 def decode(value: str) -> str:
     """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the two marks is the text itself.
 
-    Raises:
-        ValueError: the value has the marks, but no strict base64 of UTF-8 between them.
+    Raise a ValueError if there is no strict base64 of UTF-8 between the marks.
     """
     text = value.strip(" \t")
     marked = MARKED_BASE64.fullmatch(text)

@@ -91,7 +91,6 @@ def _text(allowed: str, pattern: str) -> Value:
 
 # ---- The objects of schema.ts
 
-
 TEXT = Value("text", lambda value: isinstance(value, str))
 FLAG = Value("True or False", lambda value: isinstance(value, bool))
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"

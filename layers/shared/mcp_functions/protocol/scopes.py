@@ -25,8 +25,7 @@ SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6
 def read_hierarchy(text: str) -> dict[str, set[str]]:
     """Read chains of scopes, each with its broadest first: `admin > work:write > work:read, admin > mail:read`.
 
-    Raises:
-        ValueError: a chain has only one scope, or a part that is no valid scope. The message is the chain.
+    Raise a ValueError with the chain that has only one scope, or a part that is no valid scope.
     """
     hierarchy: dict[str, set[str]] = {}
     for chain in filter(str.strip, text.split(",")):

@@ -42,14 +42,9 @@ RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pyda
 
 
 def read_class(cls: type[Any], read_member: TypeReader) -> JsonType:
-    """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
+    """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict; `read_member` reads the types of its members.
 
-    Args:
-        cls: the class.
-        read_member: reads the types of its members.
-
-    Raises:
-        NeedsPydantic: it is another class, or pydantic must read the class or one of its members.
+    Raise NeedsPydantic if it is another class, or pydantic must read the class or one of its members.
     """
     if _has_rules(cls):
         raise NeedsPydantic

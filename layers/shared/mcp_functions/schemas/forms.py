@@ -11,7 +11,7 @@
 
 "Form mode elicitation schemas are limited to flat objects with primitive properties only" (client/elicitation). A type
 with named fields (a dataclass, a TypedDict, a pydantic model) becomes this object. Any other type is one value, and
-becomes an object with one property. A type that the restricted schema cannot express is refused with the reason.
+becomes an object with one property. A type that this restricted schema cannot express is refused with the reason.
 """
 
 from __future__ import annotations
@@ -128,7 +128,6 @@ def _check_asks_no_secret(path: str, name: str, field: Schema) -> None:
 
 
 # ---- The restricted schema of a property: PrimitiveSchemaDefinition of schema.ts
-
 
 # The keywords of each type of property. None of them has `pattern`.
 COMMON = {"type", "title", "description", "default"}

@@ -24,13 +24,10 @@ TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 
 
 def read_field(declared: Parameter) -> Parameter:
-    """Read each `Field` in an annotation and behind `=`.
+    """Read each `Field` in an annotation and behind `=`, and keep in the annotation only what belongs to the type.
 
     Args:
         declared: the parameter as the signature has it; its default may be a `Field`.
-
-    Returns:
-        The parameter. Its annotation has the type with its description, its limits and the options of its schema.
 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
@@ -84,14 +81,9 @@ def _alias(field: FieldInfo) -> str | None:
 
 
 def _type_of(field: FieldInfo) -> Any:  # noqa: ANN401 - an annotation
-    """Return the annotation with what belongs to the type: its description, its limits, and TYPE_OPTIONS.
-
-    pydantic reads these options from a `Field` without a default.
-    """
-    metadata: list[object] = []
-    if field.description:
-        # `type_reader` reads a string in `Annotated` as the description
-        metadata.append(field.description)
+    """Return the annotation with its description, its limits, and TYPE_OPTIONS in a `Field` without a default."""
+    # `type_reader` reads a string in `Annotated` as the description.
+    metadata: list[object] = [field.description] if field.description else []
     metadata += field.metadata
     options: dict[str, Any] = {name: getattr(field, name) for name in TYPE_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}

@@ -29,10 +29,7 @@ UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None
 
 
 def read_type(annotation: object) -> JsonType:
-    """Read an annotation.
-
-    Args:
-        annotation: a resolved type hint; a string inside `Annotated` is its description.
+    """Read a resolved type hint, whose description is a string inside `Annotated`.
 
     Raises:
         TypeError: JSON has no such type.
