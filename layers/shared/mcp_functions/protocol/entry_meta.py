@@ -29,7 +29,7 @@ TAGS = "fastmcp"
 
 
 def read_meta(value: object, tags: Collection[str]) -> JSONObject | None:
-    """Read `_meta`, and add the tags; None if there is neither. Raise a TypeError if one of them may not be published."""
+    """Read `_meta`, and add the tags; None if there is neither. Raise a TypeError for one that may not be published."""
     meta = {} if value is None else _read_members(value)
     words = _read_tags(tags) if tags else []
     if not words:

@@ -344,7 +344,7 @@ def shortened(text: str) -> str:
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Recognize Ctrl-C, which Python raises without a text, and no KeyboardInterrupt of an author's code on Lambda."""
+    """Recognize Ctrl-C, which Python raises without a text, and not the KeyboardInterrupt of an author's code."""
     return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda()
 
 

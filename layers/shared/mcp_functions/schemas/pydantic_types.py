@@ -15,9 +15,9 @@ A handler without these types does not import this module, so it does not import
 from __future__ import annotations
 
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -35,7 +35,7 @@ from mcp_functions.schemas.pydantic_cores import loss_of, reader_and_writer
 from mcp_functions.schemas.pydantic_schemas import Described, WithoutTitles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Literal
 
     from mcp_functions.protocol.wire_types import JSONValue, Schema
@@ -60,8 +60,9 @@ class PydanticType(JsonType):
     def __init__(self, annotation: object) -> None:
         """Let pydantic read the annotation, and describe it for clients that send a value."""
         self._annotation = annotation
-        self._adapter: TypeAdapter[Any] = self._explained(lambda: TypeAdapter(annotation))  # type: ignore[arg-type]
-        self._validator, self._serializer = self._explained(lambda: reader_and_writer(self._adapter))
+        with _explained(annotation):
+            self._adapter: TypeAdapter[Any] = TypeAdapter(annotation)  # type: ignore[arg-type]
+            self._validator, self._serializer = reader_and_writer(self._adapter)
         super().__init__(self._describe("validation"))
 
     @cached_property
@@ -130,31 +131,33 @@ class PydanticType(JsonType):
         raise ValueError("cannot be written as its type says")
 
     def _describe(self, mode: Literal["validation", "serialization"], generator: type[Described] = Described) -> Schema:
-        make = partial(self._adapter.json_schema, mode=mode, schema_generator=generator)
-        schema: Schema = self._explained(make)
-        # a class that refers to itself; many clients look for `type` at the root
+        with _explained(self._annotation):
+            schema = cast("Schema", self._adapter.json_schema(mode=mode, schema_generator=generator))
+        # A class that refers to itself has a `$ref` at the root, where many clients look for `type`.
         if "$ref" in schema:
             name = schema.pop("$ref").rpartition("/")[2]
             schema = {**schema["$defs"][name], **schema}
         return schema
 
-    def _explained(self, make: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Return what a function of pydantic makes; raise its error as a TypeError with the reason."""
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", UnsupportedFieldAttributeWarning)
-                return make()
-        except UnsupportedFieldAttributeWarning as error:
-            raise TypeError(str(error).partition(". ")[0]) from None
-        except SchemaError as error:
-            raise TypeError(f"{self._annotation!r} cannot be checked: {error}") from None
-        # pydantic's text only advises how to skip the check of the type
-        except PydanticSchemaGenerationError as error:
-            raise TypeError(f"{self._annotation!r} cannot be written as JSON") from error
-        # its first sentence is the reason, the others are advice
-        except PydanticUserError as error:
-            reason = error.message.partition("\n")[0].partition(". ")[0]
-            raise TypeError(f"{self._annotation!r} cannot be written as JSON: {reason}") from error
+
+@contextmanager
+def _explained(annotation: object) -> Iterator[None]:
+    """Raise an error of pydantic about a type as a TypeError with the reason."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UnsupportedFieldAttributeWarning)
+            yield
+    except UnsupportedFieldAttributeWarning as error:
+        raise TypeError(str(error).partition(". ")[0]) from None
+    except SchemaError as error:
+        raise TypeError(f"{annotation!r} cannot be checked: {error}") from None
+    # pydantic's text only advises how to skip the check of the type.
+    except PydanticSchemaGenerationError as error:
+        raise TypeError(f"{annotation!r} cannot be written as JSON") from error
+    # Its first sentence is the reason, the others are advice.
+    except PydanticUserError as error:
+        reason = error.message.partition("\n")[0].partition(". ")[0]
+        raise TypeError(f"{annotation!r} cannot be written as JSON: {reason}") from error
 
 
 def _check_nested_defaults(annotation: object) -> None:
