@@ -80,6 +80,7 @@ def test_a_date_in_meta_is_published_as_text() -> None:
         ({"annotations": {"readOnlyHint": "yes"}}, "readOnlyHint must be True or False"),
         ({"annotations": {"readOnlyHint": 1}}, "readOnlyHint must be True or False"),
         ({"annotations": {"title": 5}}, "title must be text"),
+        ({"annotations": {None: True}}, "it says None, which is not known"),
         ({"annotations": [("readOnlyHint", True)]}, "a dict or a model with these members is needed: title"),
         ({"annotations": sdk.ToolAnnotations}, "a dict or a model with these members is needed: title"),
         ({"icons": {"src": "https://x.example/i"}}, "icons must be a list of icons, as in .*, not dict"),

@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 
 
 class Value(NamedTuple):
-    """The rule for a text, a number or a flag."""
+    """The rule for a text, a number or a flag; `allowed` says what it may be, in words for an error."""
 
-    # what it may be, in words for an error
     allowed: str
     is_valid: Callable[[Any], bool]
 
-    def read(self, place: str, value: object) -> Any:  # noqa: ANN401 - a value of JSON
+    def read(self, place: str, value: object) -> Any:  # noqa: ANN401
         """Return the value, or raise a TypeError."""
         if not self.is_valid(value):
             raise TypeError(f"{place} must be {self.allowed}")
@@ -40,9 +39,8 @@ class Value(NamedTuple):
 
 
 class ListOf(NamedTuple):
-    """The rule for a list, whose items have a rule."""
+    """The rule for a list, whose items have a rule; `allowed` says what they may be, in words for an error."""
 
-    # what its items may be, in words for an error
     allowed: str
     item: Value | Object
 
@@ -68,9 +66,9 @@ class Object:
         if not isinstance(given, Mapping):
             needed = f"a dict or a model with these members is needed: {names}"
             raise TypeError(f"{place}: {needed}; not {type_name(value)}")
-        unknown = next((name for name in given if name not in self.members), None)
-        if unknown is not None:
-            raise TypeError(f"{place}: it says {unknown!r}, which is not known; known are: {names}")
+        unknown = [name for name in given if name not in self.members]
+        if unknown:
+            raise TypeError(f"{place}: it says {unknown[0]!r}, which is not known; known are: {names}")
         present = {name: member for name, member in given.items() if member is not None}
         if self.required and self.required not in present:
             raise TypeError(f"{place} needs {self.required}, {self.members[self.required].allowed}")

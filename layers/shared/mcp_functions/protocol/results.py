@@ -153,7 +153,7 @@ def _holds_content(values: Iterable[object]) -> bool:
 
 def _text(text: str) -> ContentBlock:
     try:
-        text.encode()  # a check
+        text.encode()
     except UnicodeEncodeError:
         raise DeveloperError("the function returned text with half of a surrogate pair") from None
     return {"type": "text", "text": text}
@@ -186,9 +186,8 @@ def _whole_result(value: object, write: Write) -> ResultObject:
     is_of_toolkit = any(base.__module__ == "mcp_functions.protocol.content" for base in type(value).__mro__)
     absent = ... if is_of_toolkit else None
     if structured is not absent:
-        result["structuredContent"], _json = _plain_and_text(
-            structured, TOOL_RETURNS, to_json if result["isError"] else write
-        )
+        write = to_json if result["isError"] else write
+        result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS, write)
     meta = getattr(value, "meta", None)
     if meta:
         result["_meta"], _json = _plain_and_text(dict(meta), TOOL_RETURNS)
@@ -210,7 +209,7 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
     try:
         plain = write(value)
         text = dumps(plain)
-        text.encode()  # a check: it raises for half of a surrogate pair
+        text.encode()
     except NotJson as error:
         reason = str(error)
     except UnicodeEncodeError:
