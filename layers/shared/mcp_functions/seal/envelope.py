@@ -24,6 +24,7 @@ from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.keyring import Keyring
+    from mcp_functions.seal.keys import DataKey
 
     # what seals payloads: the envelope, or an author's codec
     Seal: TypeAlias = "Envelope | CodecAdapter"
@@ -105,8 +106,11 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        with self._keys.key_to_open(parsed.wrapped_key, caller=caller, max_age=self.max_age) as key:
-            context = self._context + about + parsed.head
-            payload = chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+        context = self._context + about + parsed.head
+
+        def decrypt(key: DataKey) -> bytes:
+            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+
+        payload = self._keys.open(parsed.wrapped_key, decrypt, caller=caller, max_age=self.max_age)
         observability.current().jti = parsed.id
         return payload

@@ -15,7 +15,7 @@ Everything that fails becomes one of three errors:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
@@ -32,6 +32,15 @@ PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 # Error codes of `kms:Decrypt` for bytes that KMS did not wrap, or wrapped under another key or with another context.
 _BAD_WRAPPED_KEY = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
+
+
+class KmsAnswer(TypedDict, total=False):
+    """The response of an operation of KMS. Each has some of these members."""
+
+    KeyId: str
+    Plaintext: bytes
+    CiphertextBlob: bytes
+    Mac: bytes
 
 
 class Wrapping(Protocol):
@@ -95,10 +104,10 @@ class KmsKey:
         answer = self._call_kms("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)
         return bytes(answer["Mac"])
 
-    def _call_kms(self, operation: str, **arguments: object) -> dict[str, Any]:
+    def _call_kms(self, operation: str, **arguments: object) -> KmsAnswer:
         try:
             method = getattr(self._client(), operation)
-            answer: dict[str, Any] = method(**arguments)
+            answer: KmsAnswer = method(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
@@ -107,7 +116,7 @@ class KmsKey:
             raise service_error(service="kms", failure=failure) from None
         return answer
 
-    def _plaintext(self, answer: dict[str, Any]) -> bytes:
+    def _plaintext(self, answer: KmsAnswer) -> bytes:
         """Return the plaintext key of an answer, after a check that our own KMS key made it (envelope.md §5)."""
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
@@ -150,7 +159,7 @@ class WrappingKeys:
             return _check_length(DataKey(WrappedKey(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, wrapped_key: WrappedKey) -> DataKey:
-        """Unwrap the data key of a token. `Keyring.key_to_open` has checked that its hint is in `by_hint`."""
+        """Unwrap the data key of a token. `Keyring.open` has checked that its hint is in `by_hint`."""
         with observability.kms_call():
             wrapping = self.by_hint[wrapped_key.kek_hint]
             try:

@@ -149,12 +149,7 @@ class RequestStates:
             # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
             # of the first one: `open` refuses a deadline that is too far away (envelope.md §9.5).
             deadline = min(previous.flow_deadline, deadline)
-        if number > MAX_ROUNDS:
-            message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
-            raise ToolError(message)
-        if deadline <= issued:
-            message = "This conversation has used its time. Start again."
-            raise ToolError(message)
+        _check_not_used_up(number, deadline - issued)
         claims = Claims(
             binding=binding,
             issued=issued,
@@ -215,3 +210,13 @@ class RequestStates:
         if binding.principal is None and not self._anonymous:
             message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
             raise Misconfigured(message)
+
+
+def _check_not_used_up(number: int, milliseconds_left: int) -> None:
+    """Refuse a state for a conversation that has used its rounds or its time. The text is for the model."""
+    if number > MAX_ROUNDS:
+        message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
+        raise ToolError(message)
+    if milliseconds_left <= 0:
+        message = "This conversation has used its time. Start again."
+        raise ToolError(message)
