@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
-UNLISTED_NAME = "what is not listed"  # the name of a handler without an entry, in errors and in the log
+# the name of a handler without an entry, in errors and in the log
+UNLISTED_NAME = "what is not listed"
 
 
 @contextmanager
@@ -60,7 +61,8 @@ class AdoptedHandler(Handler[..., Any]):
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
     needs_state = True
     passes_on = True
-    replays = False  # whether it may ask in the middle of its work, and then runs again from its first line
+    # whether it may ask in the middle of its work, and then runs again from its first line
+    replays = False
 
     def __init__(self, server: AdoptedServer, entry: ListEntry) -> None:
         """Read the entry; the server is not called. `adopt` sets its own options.
@@ -85,12 +87,7 @@ class AdoptedHandler(Handler[..., Any]):
         return self._entry.copy()
 
     def call(self, params: Params, round_: Round | None) -> ResultObject:  # type: ignore[override]
-        """Run one round of a request.
-
-        Raises:
-            InputRequired: the round ends with a question.
-            AdoptedError: the server answered with a JSON-RPC error.
-        """
+        """Run one round of a request."""
         if round_ is None:  # dispatch makes a round for each handler that `needs_round`
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
@@ -105,11 +102,7 @@ class AdoptedHandler(Handler[..., Any]):
         return [each["name"] for each in arguments if each.get("required") and each["name"] not in given]
 
     def pass_on(self, request: Request) -> ResultObject:  # type: ignore[override]
-        """Answer a completion, or a request of an extension of the server.
-
-        Raises:
-            AdoptedError: the server answered with a JSON-RPC error.
-        """
+        """Answer a completion, or a request of an extension of the server."""
         with _hidden_exceptions():
             return self._server.answer(request.method, request.params, request)
 

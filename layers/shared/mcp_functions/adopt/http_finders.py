@@ -3,6 +3,8 @@
 An application may be in any variable of an author's modules, because it is built around the server and not in it.
 """
 
+# ruff: noqa: SLF001 - the libraries have no public name for what is read here
+
 from __future__ import annotations
 
 import inspect
@@ -28,7 +30,7 @@ def routes(examined: Examined) -> Iterator[str]:
     """Find routes that an author has added to those of MCP."""
     found = getattr(examined.server, "_custom_starlette_routes", [])
     if examined.kind == "FastMCP":
-        found = examined.server._get_additional_http_routes()  # noqa: SLF001 - it has no public name
+        found = examined.server._get_additional_http_routes()
     for route in found:
         yield f"custom_route({getattr(route, 'path', '')!r})"
 

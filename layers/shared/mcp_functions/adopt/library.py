@@ -1,5 +1,7 @@
 """The parts of `mcp` and `fastmcp` that this package reads: which server is inside which, and what it was given."""
 
+# ruff: noqa: SLF001 - the libraries have no public name for what is read here
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -85,7 +87,7 @@ def components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
 def _unwrapped(provider: Any) -> Any:  # noqa: ANN401 - of FastMCP
     """Return a provider without its wrappers, which add a namespace or a transform."""
     while hasattr(provider, "_inner"):
-        provider = provider._inner  # noqa: SLF001 - it has no public name
+        provider = provider._inner
     return provider
 
 
@@ -97,10 +99,10 @@ def boundaries(low_level: Server[Any]) -> Iterator[RequestStateBoundary]:
 def answer_bound(low_level: Server[Any]) -> int | None:
     """Return the seconds after which the server itself refuses a state; None if its author has not shortened them."""
     boundary = next(boundaries(low_level), None)
-    ttl = boundary._security.ttl if boundary else DEFAULT_TTL  # noqa: SLF001 - it has no public name
+    ttl = boundary._security.ttl if boundary else DEFAULT_TTL
     return max(1, int(ttl)) if ttl < DEFAULT_TTL else None
 
 
 def extension_methods(low_level: Server[Any]) -> list[str]:
     """Return the methods of requests that only the server's extensions have, as `skills/list`."""
-    return sorted(set(low_level._request_handlers) - OWN_METHODS)  # noqa: SLF001 - it has no public name
+    return sorted(set(low_level._request_handlers) - OWN_METHODS)

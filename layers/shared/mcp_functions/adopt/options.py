@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 Fate: TypeAlias = Literal["carried", "named", "refused", "unused"]
+FASTMCP = ("FastMCP",)
+MCPSERVER = ("MCPServer",)
 UNKNOWN = "this release of mcp-functions does not know it. It is dropped, unless the library applies it to each call."
 
 
 class Option(NamedTuple):
     """One row of the table: options that have the same fate for the same reason."""
 
-    names: str  # with blanks between them
     fate: Fate
+    names: str  # with blanks between them
     # what happens, and why: a sentence for the page, and for the author who has set the option
     means: str
     # Returns those of the names that a server has set. A row of the fates "named" and "refused" has it.
     find: Callable[[Examined], Iterable[str]] | None = None
-    kinds: tuple[str, ...] = ("FastMCP", "MCPServer", "Server")
+    kinds: tuple[str, ...] = (*FASTMCP, *MCPSERVER, "Server")
 
 
 class Notice(NamedTuple):
@@ -50,148 +52,68 @@ class Notice(NamedTuple):
     text: str
 
 
+# fmt: off
 OPTIONS: tuple[Option, ...] = (
-    Option(
-        "name title description instructions version website_url icons lifespan tools resources providers "
-        "transforms extensions mask_error_details strict_input_validation resource_security client_log_level "
-        "on_call_tool on_get_prompt on_read_resource on_completion",
-        "carried",
-        "The library's own code applies it, as in the original.",
-    ),
-    Option(
-        "on_list_tools on_list_prompts on_list_resources on_list_resource_templates dereference_schemas",
-        "carried",
-        "Lists are read once, when the function loads, with every entry and without a caller. Each call is checked.",
-    ),
-    Option(
-        "request_state_security",
-        "carried",
-        "A ttl of less than 600 s bounds answer_within. KMS seals the states in the place of its keys.",
-    ),
-    Option(
-        "on_duplicate warn_on_duplicate_tools warn_on_duplicate_resources warn_on_duplicate_prompts "
-        "dependencies debug log_level get_tool_input_schema list_page_size cache_ttl cache_scope cache_hints",
-        "unused",
-        "It has worked before adopt, or a setting of the deployment decides it.",
-    ),
-    Option(
-        "auth token_verifier auth_server_provider",
-        "named",
+    Option("carried",
+        "name title description instructions version website_url icons lifespan tools resources providers transforms "
+        "extensions mask_error_details strict_input_validation resource_security client_log_level on_call_tool "
+        "on_get_prompt on_read_resource on_completion",
+        "The library's own code applies it, as in the original."),
+    Option("carried", "on_list_tools on_list_prompts on_list_resources on_list_resource_templates dereference_schemas",
+        "Lists are read once, when the function loads, with every entry and without a caller. Each call is checked."),
+    Option("carried", "request_state_security",
+        "A ttl of less than 600 s bounds answer_within. KMS seals the states in the place of its keys."),
+    Option("unused",
+        "on_duplicate warn_on_duplicate_tools warn_on_duplicate_resources warn_on_duplicate_prompts dependencies "
+        "debug log_level get_tool_input_schema list_page_size cache_ttl cache_scope cache_hints",
+        "It has worked before adopt, or a setting of the deployment decides it."),
+    Option("named", "auth token_verifier auth_server_provider",
         "The required scopes of auth become the scopes of every handler. AuthMode none refuses each call, and iam if "
         "a scope is required. AuthMode decides who a caller is: the server's own verifier, sign-in and routes do not "
-        "run. Every caller may read the lists.",
-        finders.arguments("auth", "token_verifier", "auth_server_provider"),
-    ),
-    Option(
-        "mount",
-        "named",
-        "It does not run, as in the original: only the outer server's auth counts.",
-        finders.mounted_auth,
-        ("FastMCP",),
-    ),
-    Option(
-        "middleware add_middleware",
-        "named",
+        "run. Every caller may read the lists.", finders.arguments("auth", "token_verifier", "auth_server_provider")),
+    Option("named", "mount",
+        "It does not run, as in the original: only the outer server's auth counts.", finders.mounted_auth, FASTMCP),
+    Option("named", "middleware add_middleware",
         "It runs for calls and completions. Discovery and lists do not pass it: they are read once, without a caller.",
-        finders.own_middleware,
-    ),
-    Option(
-        "RateLimitingMiddleware",
-        "named",
+        finders.own_middleware),
+    Option("named", "RateLimitingMiddleware",
         "It counts in one process, so each Lambda has a count of its own. Limit the rate at API Gateway.",
-        finders.rate_limits,
-        ("FastMCP",),
-    ),
-    Option(
-        "RequestStateSecurity(bind_principal=…)",
-        "refused",
-        "adopt binds each state to the caller that API Gateway names, so a rule of the server's own would be dropped. "
-        "Leave it out, or check the caller in the handler.",
-        finders.own_principal,
-    ),
-    Option(
-        "RequestStateSecurity(codec=…)",
-        "named",
-        "It does not run: KMS seals the states.",
-        finders.own_codec,
-    ),
-    Option(
-        "RequestStateBoundary",
-        "refused",
+        finders.rate_limits, FASTMCP),
+    Option("refused", "RequestStateSecurity(bind_principal=…)",
+        "adopt binds each state to the caller that API Gateway names, so a rule of the server's own would be "
+        "dropped. Leave it out, or check the caller in the handler.", finders.own_principal),
+    Option("named", "RequestStateSecurity(codec=…)",
+        "It does not run: KMS seals the states.", finders.own_codec),
+    Option("refused", "RequestStateBoundary",
         "adopt seals the states itself, so this subclass would not run. Put what it adds into another middleware.",
-        finders.own_boundary,
-    ),
-    Option(
-        "require_scopes restrict_tag",
-        "carried",
+        finders.own_boundary),
+    Option("carried", "require_scopes restrict_tag",
         "FastMCP checks it at each call, and its scopes are also those of the handler. AuthModes iam and none refuse "
-        "the call.",
-        kinds=("FastMCP",),
-    ),
-    Option(
-        "AuthMiddleware require_roles",
-        "named",
+        "the call.", kinds=FASTMCP),
+    Option("named", "AuthMiddleware require_roles",
         "A check that is no scope runs at each call. It knows the caller's issuer, subject, client and scopes. The "
-        "other claims of the token are not passed on, so a check of roles refuses.",
-        finders.other_checks,
-        ("FastMCP",),
-    ),
-    Option(
-        "custom_route",
-        "named",
-        "Only MCP is served: this route of HTTP is not.",
-        http_finders.routes,
-        ("FastMCP", "MCPServer"),
-    ),
-    Option(
-        "http_app streamable_http_app",
-        "named",
+        "other claims of the token are not passed on, so a check of roles refuses.", finders.other_checks, FASTMCP),
+    Option("named", "custom_route",
+        "Only MCP is served: this route of HTTP is not.", http_finders.routes, FASTMCP + MCPSERVER),
+    Option("named", "http_app streamable_http_app",
         "Only MCP is served: the middleware, routes, hosts and sign-in of an HTTP application do not run. AuthMode "
-        "decides who may call. Check in the handlers what else the application requires.",
-        http_finders.http_apps,
-    ),
-    Option(
-        "get_http_headers get_http_request",
-        "named",
-        "There is no HTTP request: headers are empty, as under stdio. A check that lets in a caller without a request "
-        "lets in everybody.",
-        http_finders.http_readers,
-    ),
-    Option(
-        "session_state_store",
-        "named",
-        "A Lambda has no session: what ctx.set_state writes ends with its call.",
-        finders.session_store,
-        ("FastMCP",),
-    ),
-    Option(
-        "experimental_capabilities",
-        "named",
-        "They are not declared.",
-        finders.arguments("experimental_capabilities"),
-        ("FastMCP",),
-    ),
-    Option(
-        "tasks",
-        "named",
-        "No Lambda runs between two requests: a tool runs in its request, and not as a task.",
-        finders.tasks,
-        ("FastMCP",),
-    ),
-    Option(
-        "subscriptions",
-        "named",
-        "No Lambda runs between two requests: nobody can subscribe.",
-        finders.own_bus,
-        ("MCPServer",),
-    ),
-    Option(
-        f"{' '.join(finders.NOT_CALLED)} add_notification_handler",
-        "named",
+        "decides who may call. Check in the handlers what else the application requires.", http_finders.http_apps),
+    Option("named", "get_http_headers get_http_request",
+        "There is no HTTP request: headers are empty, as under stdio. A check that lets in a caller without a "
+        "request lets in everybody.", http_finders.http_readers),
+    Option("named", "session_state_store",
+        "A Lambda has no session: what ctx.set_state writes ends with its call.", finders.session_store, FASTMCP),
+    Option("named", "experimental_capabilities",
+        "They are not declared.", finders.arguments("experimental_capabilities"), FASTMCP),
+    Option("named", "tasks",
+        "No Lambda runs between two requests: a tool runs in its request, and not as a task.", finders.tasks, FASTMCP),
+    Option("named", "subscriptions",
+        "No Lambda runs between two requests: nobody can subscribe.", finders.own_bus, MCPSERVER),
+    Option("named", f"{' '.join(finders.NOT_CALLED)} add_notification_handler",
         "It is not called: the toolkit answers itself, or no Lambda runs when the client sends this.",
-        finders.uncalled_handlers,
-    ),
+        finders.uncalled_handlers),
 )
+# fmt: on
 
 
 def examine(server: object, low_level: Server[Any]) -> list[Notice]:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, ResultObject
     from mcp_functions.rounds.round import Round
 
-NUMBERED = r"question-\d+"  # the keys of the questions that a handler asks in the middle of its work
+# the keys of the questions that a handler asks in the middle of its work
+NUMBERED = r"question-\d+"
 NOT_NAMED_MESSAGE = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
     "author accepts that with adopt(server, replay=[{name!r}])."
@@ -66,7 +67,8 @@ class AdoptedQuestions:
         self.round = round_
         self.replays = replays
         self._name = name
-        self._task: asyncio.Task[Any] | None = None  # the task that runs the handler; None when it has returned
+        # the task that runs the handler; None when it has returned
+        self._task: asyncio.Task[Any] | None = None
         self._asked: set[str] = set()  # the fingerprints of the questions of this round
 
     @contextmanager

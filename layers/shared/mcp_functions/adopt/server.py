@@ -97,11 +97,7 @@ class AdoptedServer:
             return event_loop.run(read_scopes(self.original))
 
     def answer(self, method: str, params: Params, caller: Request) -> ResultObject:
-        """Answer a request that calls no tool, prompt or resource, as its caller: a completion, or an extension's own.
-
-        Raises:
-            AdoptedError: the server answered with a JSON-RPC error.
-        """
+        """Answer a completion, or a request of an extension of the server, as its caller."""
         self.lifespan.enter()
         with over_transport(KIND), as_caller(caller):
             return self._run_silently(method, params)
@@ -116,9 +112,6 @@ class AdoptedServer:
 
         The middleware that seals states stays out. A state is what a handler remembers until the user answers. This
         toolkit seals it: that middleware has a key of this process alone, and another one may continue the call.
-
-        Raises:
-            AdoptedError: the server answered with a JSON-RPC error.
         """
         own = [each for each in self.low_level_of_author.middleware if not isinstance(each, RequestStateBoundary)]
         self.low_level.middleware = own

@@ -3,6 +3,8 @@
 FastMCP is another library than `mcp`, and imported only by its own servers.
 """
 
+# ruff: noqa: SLF001 - the libraries have no public name for what is set here
+
 from __future__ import annotations
 
 import hashlib
@@ -53,9 +55,9 @@ def asking_at_2026(*, allowed: bool) -> Iterator[None]:
     """
     module = _fastmcp_context()
     if module and not hasattr(module.Context, "asks_as_adopted"):
-        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol  # noqa: SLF001
+        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol
         module.Context.asks_as_adopted = True
-        module.Context._is_modern_protocol = lambda context: is_modern(context) and not _may_ask.get()  # noqa: SLF001
+        module.Context._is_modern_protocol = lambda context: is_modern(context) and not _may_ask.get()
     before = _may_ask.set(allowed)
     try:
         yield
