@@ -37,9 +37,6 @@ def _hidden_exceptions(missing: Sequence[str] = ()) -> Iterator[None]:
 
     Args:
         missing: names of required arguments that the request lacks: then these are the reason.
-
-    Raises:
-        McpError: the server answered with an error.
     """
     try:
         yield

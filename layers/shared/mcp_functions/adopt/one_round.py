@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def run_round(server: AdoptedServer, method: str, params: Params, questions: AdoptedQuestions) -> ResultObject:
-    """Return the result of a request.
-
-    Raises:
-        InputRequired: the round ends with a question, or the call with an error.
-        AdoptedError: the server answered with a JSON-RPC error.
-    """
+    """Return the result of a request."""
     server.lifespan.enter()
     coroutine = _run(server, method, params, questions)
     return event_loop.run(coroutine, before_end=questions.round.wait_for_steps)

@@ -67,11 +67,7 @@ class AdoptedServer:
     """
 
     def __init__(self, server: object) -> None:
-        """Take a copy of the low-level server.
-
-        Raises:
-            TypeError: `server` is none of the three kinds.
-        """
+        """Take a copy of the low-level server."""
         self.low_level_of_author = find_low_level(server)
         # FastMCP's low-level server has only a weak reference to its FastMCP. This attribute keeps the FastMCP alive.
         self.original = find_outermost(server)

@@ -85,12 +85,7 @@ class AwsClient:
         return self._send_once(path, headers, body, deadline)
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
-        """Send one signed request, once.
-
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: the response is an error.
-        """
+        """Send one signed request, once."""
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
@@ -116,10 +111,6 @@ class LambdaClient(AwsClient):
 
         Returns:
             `Payload`, a file with the function's response; `FunctionError` if the function failed.
-
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: Lambda answered with an error.
         """
         headers = {"x-amz-invocation-type": InvocationType}
         name = quote(FunctionName, safe="-._~")

@@ -92,11 +92,7 @@ class DeadlineSocket:
         return BufferedReader(_Reader(self, file))
 
     def set_timeout(self) -> None:
-        """Give the next read or write the time until the deadline.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
+        """Give the next read or write the time until the deadline."""
         self._socket.settimeout(self.deadline.remaining())
 
 
@@ -265,11 +261,7 @@ def _encode_host(host: str) -> str | bytes:
 
 
 def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: Deadline) -> socket.socket:
-    """Start TLS on a connected socket, which is closed after an error.
-
-    Raises:
-        OSError: the host's certificate is not trusted, or the handshake failed or took too long.
-    """
+    """Start TLS on a connected socket, which is closed after an error."""
     try:
         connected.settimeout(deadline.remaining())
         return context.wrap_socket(connected, server_hostname=_encode_host(host))

@@ -88,12 +88,7 @@ class Browsers:
         return self._values.seal(purpose, claims, browser.digest) + TAG_START + browser.tag
 
     def open(self, purpose: Purpose, value: str, request: OAuthRequest) -> tuple[Browser, dict[str, Any]] | None:
-        """Return the claims of a value, and the browser by the id that opens it; None if no id of it does.
-
-        Raises:
-            OAuthError: the request has no valid cookie.
-            McpError: KMS does not answer, or the caller's budget is empty.
-        """
+        """Return the claims of a value, and the browser by the id that opens it; None if no id of it does."""
         browsers = self.recognise(request)
         if not browsers:
             raise OAuthError(code="invalid_request", description="the browser sent no cookie", status=403)

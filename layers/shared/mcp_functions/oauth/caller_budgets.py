@@ -40,11 +40,7 @@ class CallerBudgets:
         self._now = now
 
     def charge(self, caller_id: str) -> None:
-        """Take a unit from a caller's budget.
-
-        Raises:
-            Busy: the budget is empty.
-        """
+        """Take a unit from a caller's budget."""
         if not self._buckets.take(caller_id, 1, self._now()):
             raise Busy(reason=self._reason)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
@@ -21,9 +21,10 @@ from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.oauth.documents import Documents
+    from mcp_functions.oauth.json_types import KeySet
     from mcp_functions.oauth.settings import OAuthSettings
 
 UNKNOWN = "the client is unknown: register again"
@@ -45,10 +46,6 @@ class Clients:
             client_id: the id from the client; any text.
             caller_id: the caller whose limits count the fetch of a document, or a forged id.
             is_in_use: whether a registration that has expired is still in use, and so counts.
-
-        Raises:
-            OAuthError: there is no such client, or it is blocked.
-            McpError: KMS does not answer, or the caller's budget is empty.
         """
         # The log line shows a digest of it as `flow`. An operator blocks a client by the digest, the id or the host.
         observability.current().flow = client_id
@@ -60,11 +57,7 @@ class Clients:
         return client
 
     def check_not_blocked(self, id_digest: str, site: str, redirect: str = "") -> None:
-        """Check that the operator has blocked neither a client, by its digest or its site, nor where an answer goes.
-
-        Raises:
-            OAuthError: the operator has.
-        """
+        """Check that the operator has blocked neither a client, by its digest or its site, nor where an answer goes."""
         names = self._settings.blocked_clients
         logged = id_digest[: lines.DIGEST_CHARS]  # the log has the digest of an id, cut off
         if site in names or logged in names or logged in map(lines.digest, names):
@@ -72,23 +65,14 @@ class Clients:
         if redirect and redirects.destination(redirect) in self._settings.blocked_hosts:
             raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
 
-    def keys(self, client: Client, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
-        """Return the JWK set of a client; with `again`, not the one in memory.
-
-        Raises:
-            OAuthError: the client has no keys any more.
-            McpError: the keys cannot be fetched now.
-        """
+    def keys(self, client: Client, caller_id: str, *, again: bool = False) -> KeySet:
+        """Return the JWK set of a client; with `again`, not the one in memory."""
         if client.keys is not None:
             return client.keys
-        return self._documents.get(client.keys_url, caller_id, again=again)
+        return cast("KeySet", self._documents.get(client.keys_url, caller_id, again=again))
 
     def create(self, metadata: object) -> tuple[Client, str]:
-        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
-
-        Raises:
-            OAuthError: the metadata is not that of a client that can sign in here.
-        """
+        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata."""
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
             raise OAuthError(code="invalid_redirect_uri", description="the host of a redirect URI is blocked")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth.client_metadata import GRANTS, METHODS
 from mcp_functions.oauth.json_web_tokens import ALGORITHMS
 
 if TYPE_CHECKING:
+    from mcp_functions.oauth.json_types import KeySet, ProviderMetadata
     from mcp_functions.oauth.settings import OAuthSettings
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
 # this server signs nothing, because the provider issues the tokens
-NO_KEYS: dict[str, Any] = {"keys": []}
+NO_KEYS: KeySet = {"keys": []}
 
 
-def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
+def documents(settings: OAuthSettings) -> dict[str, ProviderMetadata | KeySet]:
     """Return the documents by their paths.
 
     The issuer may have a path, for example https://example.com/sign-in. RFC 8414 appends it to the well-known path, and
@@ -34,9 +35,9 @@ def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
     }
 
 
-def _metadata(settings: OAuthSettings) -> dict[str, Any]:
+def _metadata(settings: OAuthSettings) -> ProviderMetadata:
     url = settings.url
-    metadata: dict[str, Any] = {
+    metadata: ProviderMetadata = {
         "issuer": url,
         "authorization_endpoint": f"{url}/authorize",
         "token_endpoint": f"{url}/token",

@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
 PORT = 443
@@ -81,25 +81,26 @@ class Documents:
         self._network = network or Network()
         self._copies = Copies(now, FRESH_SECONDS)
 
-    def get(self, url: str, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
+    def get(self, url: str, caller_id: str, *, again: bool = False) -> dict[str, Any]:
         """Return the JSON object at a URL; for `again`, see `Copies.get`.
 
         Raises:
             OAuthError: the site says that there is none (`invalid_client`), or it is not usable.
             TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
         """
-        return self._copies.get(url, lambda: self._fetch(url, caller_id), again=again)
 
-    def _fetch(self, url: str, caller_id: str) -> dict[str, Any]:
-        try:
-            with self._budgets.charged(caller_id):
-                return fetch(url, self._network)
-        except Gone:
-            raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
-        except WrongAnswer:
-            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
-        except NoAnswer:
-            raise TemporarilyUnavailable(reason="client_document:unavailable") from None
+        def read(url: str) -> dict[str, Any]:
+            try:
+                with self._budgets.charged(caller_id):
+                    return fetch(url, self._network)
+            except Gone:
+                raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
+            except WrongAnswer:
+                raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
+            except NoAnswer:
+                raise TemporarilyUnavailable(reason="client_document:unavailable") from None
+
+        return self._copies.get(url, read, again=again)
 
 
 def may_be_fetched(url: str) -> bool:

@@ -59,11 +59,7 @@ def exchange(
 
 
 def read_json(response: Response) -> dict[str, Any]:
-    """Return the JSON object in a response.
-
-    Raises:
-        WrongAnswer: the media type or the body is another one.
-    """
+    """Return the JSON object in a response."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
     if media_type != "application/json" and not has_json_suffix:

@@ -36,10 +36,6 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
         event: the event of API Gateway, which has the query and the cookies.
         http: the method, path, headers and body of the event.
         services: the objects that the endpoints share.
-
-    Raises:
-        OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer.
     """
     services = services.for_domain(http.request_context)
     metadata = discovery.documents(services.settings).get(http.path)

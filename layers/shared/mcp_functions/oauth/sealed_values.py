@@ -72,10 +72,6 @@ class SealedValues:
             purpose: the purpose of the value.
             claims: a JSON object; `exp`, its expiry in unix seconds, is added.
             bound_to: the value opens only with the same texts in the same order.
-
-        Raises:
-            StateTooLarge: the value would be too long.
-            TemporarilyUnavailable, Misconfigured: no key is available.
         """
         expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
@@ -94,9 +90,6 @@ class SealedValues:
             caller_id: the caller whose budget of failed KMS calls is charged.
             bound_to: the texts to which the value must be bound, in their order.
             also_expired: whether the value may have expired.
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
         """
         try:
             plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=encode_binding(bound_to))

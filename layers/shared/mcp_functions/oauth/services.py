@@ -56,10 +56,6 @@ class Services:
             now: the clock, in unix seconds.
             wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS.
             network: the network for fetches of clients' URLs, which tests replace.
-
-        Raises:
-            FunctionStopped: the operator stopped this server.
-            Misconfigured: a variable is missing or invalid.
         """
         settings = OAuthSettings(environ)
         common = settings.common

@@ -43,11 +43,7 @@ class SignIn(NamedTuple):
 
 
 def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> SignIn:
-    """Check the request of a client that may use its redirect URI.
-
-    Raises:
-        OAuthError: the request is refused.
-    """
+    """Check the request of a client that may use its redirect URI."""
     if "request" in parameters or "request_uri" in parameters:
         raise OAuthError(code="request_not_supported", description="request objects are not supported")
     if parameters.get("response_type") != "code":
@@ -76,11 +72,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthS
 
 
 def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> None:
-    """Check that a token is requested for this server (RFC 8707). A request without a resource means this server.
-
-    Raises:
-        OAuthError: the request names another resource.
-    """
+    """Check that a token is requested for this server (RFC 8707). A request without a resource means this server."""
     named = parameters.get("resource", settings.resource)
     own = _normalize(settings.resource)
     # A function's own path, "/mcp/add", is a part of this server: a token for the server is for it, too.
@@ -107,11 +99,7 @@ IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_acc
 
 
 def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
-    """Return the scope that a client asks for, each name once; all scopes of this server if it names none.
-
-    Raises:
-        OAuthError: this server does not have one of the scopes.
-    """
+    """Return the scope that a client asks for, each name once; all scopes of this server if it names none."""
     text = parameters.get("scope", "")
     if len(text) > MAX_SCOPE_CHARS:
         raise OAuthError(code="invalid_scope", description="scope is too long")

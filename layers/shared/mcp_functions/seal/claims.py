@@ -150,11 +150,7 @@ BINDING_FIELDS = ("audience", "principal", "method", "target", "arguments")
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
-    """Check that a state belongs to a request.
-
-    Raises:
-        InvalidRequestState: a claim differs from the request.
-    """
+    """Check that a state belongs to a request."""
     for field in BINDING_FIELDS:
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
             raise InvalidRequestState(reason=field)

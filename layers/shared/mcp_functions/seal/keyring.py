@@ -85,12 +85,7 @@ class Keyring:
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
     def key_to_seal(self) -> DataKey:
-        """Return the data key to seal with now.
-
-        Raises:
-            TemporarilyUnavailable: KMS is not available, and the container knows no key of the previous epoch.
-            Misconfigured: KMS fails until the operator acts.
-        """
+        """Return the data key to seal with now."""
         key = self._find_known_key()
         if key:
             return key
@@ -113,11 +108,6 @@ class Keyring:
             decrypt: decrypts the token. An exception means that the token is forged.
             caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
             max_age: how long a token may live after it was sealed, in seconds.
-
-        Raises:
-            InvalidRequestState: the token is forged, or its key is of another scope, too old or damaged.
-            TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
-            Misconfigured: KMS fails until the operator acts.
         """
         self._check_wrapped_key(wrapped_key, max_age)
         key = self._cache.get(wrapped_key)

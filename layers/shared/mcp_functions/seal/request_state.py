@@ -71,11 +71,6 @@ def start_round(audience: str, request: Request, states: RequestStates | None) -
         audience: the server that the state is for: "<service>/<stage>".
         request: the request of this round.
         states: seals and opens states; None if the function has no keys.
-
-    Raises:
-        InvalidParams: the arguments have no canonical form.
-        InvalidRequestState: the state does not belong to this request.
-        TemporarilyUnavailable, Misconfigured: the keys are not available.
     """
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
