@@ -101,7 +101,7 @@ def _show_consent_page(
     page = pages.consent_page(client, sign_in, sealed_sign_in, services.settings)
     cookies = services.browsers.cookies(request, browser)
     # With no-referrer, a browser would send `Origin: null` with the form of the page.
-    return responses.make_page(200, page, referrer_policy="same-origin", cookies=cookies)
+    return responses.make_page(200, page, cookies, referrer_policy="same-origin")
 
 
 def _open_sign_in(
@@ -138,7 +138,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
         if _may_get_errors(sign_in.client, sign_in.consent, request, services):
             return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
         denied.note()
-        return responses.make_page(200, pages.last_page("cancelled.html"), referrer_policy="no-referrer")
+        return responses.make_page(200, pages.last_page("cancelled.html"))
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))

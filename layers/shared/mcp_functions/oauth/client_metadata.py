@@ -61,14 +61,7 @@ def digest_id(client_id: str) -> str:
 
 
 def read(document: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
-    """Read the metadata of a client.
-
-    Args:
-        document: the JSON value.
-        client_id: the id of the client; "" if the client gets its id later.
-        secret_digest: as in `Client`.
-        site: as in `Client`.
-    """
+    """Read the metadata of a client, which is any JSON value. `client_id` is "" if the client gets its id later."""
     if not isinstance(document, dict):
         raise OAuthError(code="invalid_client_metadata", description="the metadata is not a JSON object")
     # RFC 7592, 2.2: "null or JSON null … treated as being omitted"; some hosts write so into a registration, too.

@@ -40,10 +40,10 @@ class Clients:
         self._documents = documents
 
     def find(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool] = lambda: False) -> Client:
-        """Return the client with an id, and note the id for the log line of the request.
+        """Return the client with an id, which is any text, and note the id for the log line of the request.
 
         Args:
-            client_id: the id from the client; any text.
+            client_id: the id from the client.
             caller_id: the caller whose limits count the fetch of a document, or a forged id.
             is_in_use: whether a registration that has expired is still in use, and so counts.
         """

@@ -46,7 +46,7 @@ class Copies:
         self._lock = Lock()
 
     def get(self, url: str, read: Callable[[str], D], *, again: bool = False) -> D:
-        """Return the document at a URL.
+        """Return the document at a URL; raise as `read` did if no copy serves.
 
         Args:
             url: the URL.

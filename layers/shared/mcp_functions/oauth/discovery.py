@@ -19,6 +19,24 @@ KEYS = "/.well-known/jwks.json"
 NO_KEYS: KeySet = {"keys": []}
 
 
+# What this server supports, in its metadata.
+SUPPORTED: ProviderMetadata = {
+    "response_types_supported": ["code"],
+    "response_modes_supported": ["query"],
+    "grant_types_supported": list(GRANTS),
+    "code_challenge_methods_supported": ["S256"],
+    "token_endpoint_auth_methods_supported": list(METHODS),
+    "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
+    "revocation_endpoint_auth_methods_supported": list(METHODS),
+    "authorization_response_iss_parameter_supported": True,
+}
+# OpenID Connect Discovery requires these members and `jwks_uri`, although this server issues no ID token.
+OPENID_MEMBERS: ProviderMetadata = {
+    "subject_types_supported": ["public"],
+    "id_token_signing_alg_values_supported": ["RS256"],
+}
+
+
 def documents(settings: OAuthSettings) -> dict[str, ProviderMetadata | KeySet]:
     """Return the documents by their paths.
 
@@ -42,20 +60,11 @@ def _metadata(settings: OAuthSettings) -> ProviderMetadata:
         "authorization_endpoint": f"{url}/authorize",
         "token_endpoint": f"{url}/token",
         "revocation_endpoint": f"{url}/revoke",
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": list(GRANTS),
-        "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": list(METHODS),
-        "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
-        "revocation_endpoint_auth_methods_supported": list(METHODS),
-        "authorization_response_iss_parameter_supported": True,
+        **SUPPORTED,
         "client_id_metadata_document_supported": settings.documents,
         "protected_resources": [settings.resource],
-        # OpenID Connect Discovery requires these members, although this server issues no ID token.
         "jwks_uri": f"{url}{KEYS}",
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["RS256"],
+        **OPENID_MEMBERS,
     }
     if settings.registration:
         metadata["registration_endpoint"] = f"{url}/register"

@@ -30,10 +30,10 @@ class WrongAnswer(NoAnswer):
 def exchange(
     connection: Connection, target: str, limit: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> Response:
-    """Send a request, read its response and close the connection.
+    """Send a request, read its response and close the connection, which has the deadline.
 
     Args:
-        connection: the connection, which has the deadline.
+        connection: an open connection.
         target: the path and the query of the URL, "/token?v=1".
         limit: the largest number of bytes of the response's body.
         headers: further headers of the request.

@@ -115,7 +115,7 @@ class Provider:
 
         Args:
             token: the provider's refresh token.
-            scope: the shown scope, or a part of it.
+            scope: the scope that the consent page showed, or a part of it.
             shown: the scope that the consent page showed.
 
         Raises:

@@ -72,7 +72,7 @@ def make_redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Re
     return _make_response(status, "", {"location": location}, cookies)
 
 
-def make_page(status: int, html: str, *, referrer_policy: str, cookies: Sequence[str] = ()) -> Response:
+def make_page(status: int, html: str, cookies: Sequence[str] = (), referrer_policy: str = "no-referrer") -> Response:
     """Make the response with a page."""
     headers = {
         "content-type": "text/html; charset=utf-8",
@@ -92,7 +92,7 @@ def make_oauth_error(error: OAuthError, http: HttpRequest) -> Response:
     if is_page_path(http.path):
         # With 401 a browser would ask for a password.
         status = 400 if error.status == HTTPStatus.UNAUTHORIZED else error.status
-        return _make_stopped_page(status)
+        return make_page(status, pages.last_page("stopped.html"))
     headers = {}
     # RFC 6749, 5.2: the response names the scheme of the Authorization header that did not authenticate the client.
     if error.status == HTTPStatus.UNAUTHORIZED and "authorization" in http.headers:
@@ -107,15 +107,11 @@ def make_server_error(error: McpError, http: HttpRequest) -> Response:
     if status < HTTPStatus.BAD_REQUEST:
         status = 500
     if is_page_path(http.path):
-        response = _make_stopped_page(status)
+        response = make_page(status, pages.last_page("stopped.html"))
     else:
         response = make_json(status, SERVER_ERRORS.get(status, UNREADABLE).parameters())
     response["headers"].update(error.headers)
     return response
-
-
-def _make_stopped_page(status: int) -> Response:
-    return make_page(status, pages.last_page("stopped.html"), referrer_policy="no-referrer")
 
 
 def _make_response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:

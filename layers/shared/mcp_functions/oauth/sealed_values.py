@@ -66,12 +66,9 @@ class SealedValues:
         }
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound_to: str) -> str:
-        """Return a value that holds the claims.
+        """Return a value that holds the claims and `exp`, its expiry in unix seconds.
 
-        Args:
-            purpose: the purpose of the value.
-            claims: a JSON object; `exp`, its expiry in unix seconds, is added.
-            bound_to: the value opens only with the same texts in the same order.
+        It opens only with the texts of `bound_to` in the same order.
         """
         expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
@@ -80,16 +77,10 @@ class SealedValues:
     def open(
         self, purpose: Purpose, value: str, caller_id: str, *bound_to: str, also_expired: bool = False
     ) -> dict[str, Any] | None:
-        """Return the claims of a value.
+        """Return the claims of a value from a client or a browser; a failed call of KMS is charged to `caller_id`.
 
-        The claims are None if the value has expired, or was not sealed by this server for this purpose and these texts.
-
-        Args:
-            purpose: the purpose of the value.
-            value: the text from a client or a browser.
-            caller_id: the caller whose budget of failed KMS calls is charged.
-            bound_to: the texts to which the value must be bound, in their order.
-            also_expired: whether the value may have expired.
+        They are None if the value was not sealed by this server for this purpose and these texts. They are also None if
+        it has expired, unless `also_expired` is set.
         """
         try:
             plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=encode_binding(bound_to))
