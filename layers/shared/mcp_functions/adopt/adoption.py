@@ -76,14 +76,19 @@ def adopt(
         handler.server_description = about
         scopes.restrict(handler)
         handler.hide_without_scopes = hide_without_scopes and bool(handler.scopes)
+    _check_names(replay, handlers)
+    if handlers:
+        handlers[0].extension_methods = extension_methods(adopted.low_level)
+    return tuple(handlers)
+
+
+def _check_names(replay: Sequence[str], handlers: Sequence[AdoptedHandler]) -> None:
+    """Refuse a name of `replay` that no list has."""
     listed = {name for handler in handlers if handler.is_listed for name in (handler.name, handler.key)}
     unknown = sorted(set(replay) - listed)
     if unknown:
         message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
         raise ValueError(message)
-    if handlers:
-        handlers[0].extension_methods = extension_methods(adopted.low_level)
-    return tuple(handlers)
 
 
 def _report_options(adopted: AdoptedServer) -> None:

@@ -35,8 +35,7 @@ UNLISTED_NAME = "what is not listed"
 def _hidden_exceptions(missing: Sequence[str] = ()) -> Iterator[None]:
     """Hide the text of an exception that a server raises, as its own library would. The log gets the place in the code.
 
-    Args:
-        missing: names of required arguments that the request lacks: then these are the reason.
+    If the request lacks required arguments, these are the reason.
     """
     try:
         yield
@@ -62,12 +61,7 @@ class AdoptedHandler(Handler[..., Any]):
     replays = False
 
     def __init__(self, server: AdoptedServer, entry: ListEntry) -> None:
-        """Read the entry; the server is not called. `adopt` sets its own options.
-
-        Args:
-            server: the server that answers.
-            entry: the handler's entry in the list, as the server writes it; empty for names that the list leaves out.
-        """
+        """Read the entry, which is empty for names that the list leaves out. `adopt` sets its own options."""
         self._server = server
         self._entry = entry.copy()
         self.key = str(entry.get(self.key_field, UNLISTED_KEY))

@@ -35,15 +35,11 @@ OWN_META: Meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILIT
 
 
 class Lifespan:
-    """The lifespan of a server, a context manager that is open while it runs. It is entered once, when it is needed.
-
-    Attributes:
-        state: what the lifespan yielded; {} before it is entered.
-    """
+    """The lifespan of a server, a context manager that is open while it runs. It is entered once, when it is needed."""
 
     def __init__(self, low_level: Server[Any]) -> None:
         """Keep the server; nothing is entered."""
-        self.state: object = {}
+        self.state: object = {}  # what the lifespan yielded; {} before it is entered
         self._low_level = low_level
         self._lock = Lock()
         self._is_entered = False

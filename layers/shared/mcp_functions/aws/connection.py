@@ -215,14 +215,10 @@ class ConnectionPool:
 
 
 def open_connection(scheme: str, host: str, port: int, connect_seconds: float, deadline: Deadline) -> Connection:
-    """Open a connection.
+    """Open a connection, encrypted if the scheme is "https".
 
-    Args:
-        scheme: "https", or "http" for a connection without encryption.
-        host: the name or address of the host.
-        port: the port of the host.
-        connect_seconds: the time limit for each address of the host, and for the TLS handshake.
-        deadline: the deadline of the whole call.
+    `connect_seconds` limits the connection to each address of the host, and the TLS handshake; `deadline` the whole
+    call.
 
     Raises:
         OSError: the host does not accept the connection, is not trusted, or took too long.

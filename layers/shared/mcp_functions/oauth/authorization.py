@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import pages, responses
 from mcp_functions.oauth.client_metadata import digest_id
@@ -31,6 +31,7 @@ from mcp_functions.oauth.sign_in import SignIn, consent_of_request, read_sign_in
 if TYPE_CHECKING:
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.json_types import CodeClaims
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.sealed_values import Purpose
     from mcp_functions.oauth.services import Services
@@ -106,8 +107,8 @@ def _show_consent_page(
 
 def _open_sign_in(
     purpose: Purpose, value: str, refusal: str, request: OAuthRequest, services: Services
-) -> tuple[Browser, SignIn, dict[str, Any]]:
-    """Return the browser of a sealed sign-in, the sign-in, and all claims of the value.
+) -> tuple[Browser, SignIn, str]:
+    """Return the browser of a sealed sign-in, the sign-in, and its seed: "" before the browser went to the provider.
 
     Raises:
         OAuthError: the value was not sealed for this browser, as `refusal` says; or the client is blocked by now.
@@ -118,7 +119,7 @@ def _open_sign_in(
     browser, claims = opened
     sign_in = SignIn.from_claims(claims)
     services.clients.check_not_blocked(sign_in.client, sign_in.site, sign_in.redirect)
-    return browser, sign_in, claims
+    return browser, sign_in, claims.get("seed", "")
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -132,7 +133,7 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(code="invalid_request", description="the form comes from another site", status=403)
     form = request.parameters
-    browser, sign_in, _claims = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
+    browser, sign_in, _seed = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
     if form.get("decision") != "allow":
         denied = OAuthError(code="access_denied", description="the user did not consent")
         if _may_get_errors(sign_in.client, sign_in.consent, request, services):
@@ -167,7 +168,7 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
     parameters = request.parameters
-    _browser, sign_in, claims = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
+    _browser, sign_in, seed = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
     services.provider.check_issuer(parameters.get("iss"))
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
@@ -176,7 +177,12 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         error.note()
         response = error.parameters()
     else:
-        code_claims = {"code": code, **{name: claims[name] for name in ("seed", "challenge", "scope", "redirect")}}
-        bound_to = (sign_in.client, "", services.settings.resource)
-        response = {"code": services.values.seal(CODE, code_claims, *bound_to)}
+        claims: CodeClaims = {
+            "code": code,
+            "seed": seed,
+            "challenge": sign_in.challenge,
+            "scope": sign_in.scope,
+            "redirect": sign_in.redirect,
+        }
+        response = {"code": services.values.seal(CODE, claims, sign_in.client, "", services.settings.resource)}
     return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))

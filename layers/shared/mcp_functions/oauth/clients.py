@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
@@ -80,8 +80,19 @@ class Clients:
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
             client = client._replace(secret_digest=hash_secret(secret))
-        client_id = self._values.seal(CLIENT, self._claims(client))
-        return client._replace(id=client_id), secret
+        # What the id holds; `_registered` reads it.
+        claims = {
+            "generation": self._settings.client_generation,
+            "name": client.name,
+            "redirects": client.redirect_uris,
+            "method": client.method,
+            "secret": client.secret_digest,
+            "keys": client.keys,
+            "keys_url": client.keys_url,
+            # It makes each id unique, so that a block or a consent concerns one registration.
+            "salt": secrets.token_urlsafe(9),
+        }
+        return client._replace(id=self._values.seal(CLIENT, claims)), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
         hosts = {redirects.destination(uri) for uri in client.redirect_uris}
@@ -115,20 +126,6 @@ class Clients:
             keys=claims["keys"],
             keys_url=claims["keys_url"],
         )
-
-    def _claims(self, client: Client) -> dict[str, Any]:
-        """Return what the id of a registered client holds; `_registered` reads it."""
-        return {
-            "generation": self._settings.client_generation,
-            "name": client.name,
-            "redirects": client.redirect_uris,
-            "method": client.method,
-            "secret": client.secret_digest,
-            "keys": client.keys,
-            "keys_url": client.keys_url,
-            # It makes each id unique, so that a block or a consent concerns one registration.
-            "salt": secrets.token_urlsafe(9),
-        }
 
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""

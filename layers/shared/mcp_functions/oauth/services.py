@@ -38,7 +38,7 @@ class Services:
         wrapping: Sequence[Wrapping] | None = None,
         network: Network | None = None,
     ) -> None:
-        """Make the objects; nothing is sent to KMS or to the provider. The last arguments are those of `serve_oauth`."""
+        """Make the objects; nothing is sent to KMS or to the provider. For the last arguments, see `serve_oauth`."""
         settings = OAuthSettings(environ)
         common = settings.common
         folder = folder_of(function_name, common)

@@ -1,5 +1,7 @@
 """The settings of the authorization server, read from the environment once, at the function's first event."""
 
+# ruff: noqa: FBT003 - a default is the second column of the table
+
 from __future__ import annotations
 
 import json
@@ -64,11 +66,11 @@ class OAuthSettings:
         "Further scopes to ask the provider for, as `offline_access`.")
     extra_prompt = Setting("MCP_OAUTH_EXTRA_PROMPT", NONE, _read_prompt, "identity",
         "Words of `prompt` that the provider always gets.")
-    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003
+    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",
         "Whether every sign-in is for all scopes, because the provider grants no part of them.")
-    registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",  # noqa: FBT003
+    registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",
         "Whether clients may register (RFC 7591).")
-    documents = Setting("MCP_OAUTH_CLIENT_DOCUMENTS", True, switch, "identity",  # noqa: FBT003
+    documents = Setting("MCP_OAUTH_CLIENT_DOCUMENTS", True, switch, "identity",
         "Whether a client id may be the URL of a metadata document.")
     clients = Setting("MCP_OAUTH_CLIENTS", dict[str, "ClientMetadata"](), _read_clients, "identity",
         "The metadata of pre-registered clients, a JSON array.")

@@ -38,7 +38,7 @@ class CodecAdapter:
 
     # a codec has no budgets
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:  # noqa: ARG002
-        """Open a token; see `Envelope.unseal`. Any exception of the codec means that the token does not open."""
+        """Open a token; see `Envelope.unseal`. Any other exception of the codec means that the token does not open."""
         try:
             payload = self._codec.unseal(token)
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):

@@ -3,10 +3,9 @@
     seal:    data key of the keyring -> encrypt payload -> write token
     unseal:  parse token -> unwrap its data key with KMS, or take it from the keyring's cache -> decrypt payload
 
-A data key is a key of 32 bytes, which seals many tokens. KMS generates it, and wraps it: encrypts it under a key that
-never leaves KMS. Each token holds the wrapped form of its data key, so any container with access to KMS can open it. A
-scope is the group of functions that share data keys. A label names a kind of payload, for example the state of a
-conversation, so that a token of one kind does not open as another.
+`keys` says what a data key and a wrapped key are. Each token holds its data key in wrapped form, so any container with
+access to KMS can open it. A label names a kind of payload, for example the state of a conversation, so that a token of
+one kind does not open as another.
 
 The specification is envelope.md. `token_format` has the outer layer of a token, and `chunked_encryption` the inner one.
 """

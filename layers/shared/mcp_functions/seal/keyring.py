@@ -1,8 +1,5 @@
 """The keyring of a container: the data keys that seal and open its tokens (envelope.md §6).
 
-A data key encrypts tokens. KMS makes it, and wraps it: KMS encrypts it under a key that never leaves KMS. Each token
-holds its data key in wrapped form.
-
     to seal    `key_choice` chooses a data key that the container knows; if none is recent enough, KMS generates one
     to open    the container knows the data key of the token, or KMS unwraps it
 
@@ -62,11 +59,8 @@ class Keyring:
 
         Args:
             wrappings: the wrapping keys; the first one seals, each of them opens.
-            scope: the service, stage and generation, part of every EncryptionContext and every derivation.
+            scope: part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-
-        Raises:
-            Misconfigured: there is no wrapping key, or two that tokens cannot tell apart.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
@@ -101,12 +95,12 @@ class Keyring:
     def open(
         self, wrapped_key: WrappedKey, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float
     ) -> bytes:
-        """Decrypt a token with its data key.
+        """Decrypt a token with its data key. If KMS is asked, the budget of `caller` is charged (`binding.caller_id`).
 
         Args:
             wrapped_key: the data key in the token, not authenticated yet.
             decrypt: decrypts the token. An exception means that the token is forged.
-            caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
+            caller: who sent the token.
             max_age: how long a token may live after it was sealed, in seconds.
         """
         self._check_wrapped_key(wrapped_key, max_age)
@@ -114,7 +108,8 @@ class Keyring:
         if key:
             return decrypt(key)
         with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
-            key = self._cache.get(wrapped_key)  # another thread may have opened a token under this key meanwhile
+            # another thread may have opened a token under this key meanwhile
+            key = self._cache.get(wrapped_key)
             if not key:
                 return self._unwrap_and_decrypt(wrapped_key, decrypt, caller)
         return decrypt(key)

@@ -1,10 +1,8 @@
 """Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, envelope.md §8).
 
-    data key        32 bytes that encrypt tokens; each token carries its own data key, wrapped
-    wrapping key    a key that never leaves KMS; it wraps (encrypts) data keys, and unwraps them
-    context         the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data
-                    key only with the same context
-    hint            four bytes of a token that tell which wrapping key wrapped its data key
+    context    the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data key only
+               with the same context
+    hint       four bytes of a token that tell which wrapping key wrapped its data key
 
 Everything that fails becomes one of three errors:
 
@@ -72,14 +70,10 @@ class KmsKey:
     """A KMS key, by ARN."""
 
     def __init__(self, arn: str, client: Callable[[], object] = kms_client) -> None:
-        """Keep the key's ARN, without a call and without a client.
-
-        Args:
-            arn: the ARN of the key. An alias is refused: if it moved, no older token could be opened.
-            client: the function that builds a KMS client with boto3's methods.
+        """Keep the key's ARN, without a call. `client` builds a KMS client with boto3's methods.
 
         Raises:
-            Misconfigured: the ARN names an alias, or no key.
+            Misconfigured: the ARN names no key, or an alias: if an alias moved, no older token could be opened.
         """
         self.arn = arn
         self.id = arn.rpartition("/")[2]  # of "arn:aws:kms:<region>:<account>:key/<id>"
@@ -124,12 +118,7 @@ class KmsKey:
 
 
 class WrappingKeys:
-    """The wrapping keys of one scope. The first one generates data keys. Each unwraps the data keys that it wrapped.
-
-    Attributes:
-        by_hint: the wrapping keys, by the `kek_hint` of the wrapped keys.
-        first_hint: the hint of the first wrapping key.
-    """
+    """The wrapping keys of one scope, by their hints. The first one generates data keys. Each unwraps its own."""
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
         """Keep the wrapping keys, without a call to them.

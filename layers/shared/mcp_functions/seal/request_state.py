@@ -65,13 +65,7 @@ def new_flow() -> str:
 
 
 def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
-    """Verify the state that a request carries, or begin a conversation.
-
-    Args:
-        audience: the server that the state is for: "<service>/<stage>".
-        request: the request of this round.
-        states: seals and opens states; None if the function has no keys.
-    """
+    """Verify the state that a request carries, or begin a conversation. A function without keys has no `states`."""
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # Only a state needs the id of the conversation, and a function without keys seals no state.
@@ -97,14 +91,7 @@ class RequestStates:
         lifetime_seconds: int = 600,
         anonymous: bool = False,
     ) -> None:
-        """Set the limits.
-
-        Args:
-            seal: an `Envelope`, or an author's codec in a `CodecAdapter`.
-            now: the clock, in unix seconds.
-            lifetime_seconds: how long one answer may take.
-            anonymous: True if states may have no principal (a server without authentication).
-        """
+        """Set the limits: how long one answer may take, and whether states may have no principal."""
         self._seal = seal
         self._now = now
         self._lifetime_ms = lifetime_seconds * 1000
@@ -158,16 +145,10 @@ class RequestStates:
         return self._seal.seal(encode_claims(claims))
 
     def open(self, token: str, binding: Binding, *, caller: str = "") -> Claims:
-        """Open a state, and check that it belongs to a request.
-
-        Args:
-            token: the token from the client.
-            binding: the binding of the client's request.
-            caller: the caller whose budget a failed unwrap counts against (`caller_id`).
+        """Open a state, and check that it belongs to a request. A failed unwrap is charged to `caller` (`caller_id`).
 
         Raises:
             InvalidRequestState: the state does not belong to this request; `reason` is for the log.
-            TemporarilyUnavailable, Misconfigured: the keys are not available.
         """
         self._check_principal(binding)
         notes = observability.current()
