@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
 KIND = "streamable-http"  # the transport that the server believes it has
 QUESTIONS = frozenset({"elicitation/create", "sampling/createMessage", "roots/list"})
-# a `requestedSchema` may have no others
-FORM_MEMBERS = ("$schema", "type", "properties", "required")
+FORM_MEMBERS = ("$schema", "type", "properties", "required")  # a `requestedSchema` has no others
 # The members of a question that 2026-07-28 does not have. `elicitationId` was for a message that a page was completed.
 DROPPED_MEMBERS = ("_meta", "elicitationId")
 
@@ -41,7 +40,7 @@ class SilentChannel:
         """Keep the id that the server reads as the id of its request."""
         self.request_id = request_id
         self.transport = TransportContext(kind=KIND, can_send_request=self.can_send_request)
-        # it is never set: Lambda does not learn that a client left
+        # It is never set: Lambda does not learn that a client left.
         self.cancel_requested = anyio.Event()
 
     async def send_raw_request(

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
-# the name of a handler without an entry, in errors and in the log
-UNLISTED_NAME = "what is not listed"
+UNLISTED_NAME = "what is not listed"  # a handler without an entry, in errors and in the log
 
 
 @contextmanager
@@ -57,8 +56,7 @@ class AdoptedHandler(Handler[..., Any]):
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
     needs_state = True
     passes_on = True
-    # whether it may ask in the middle of its work, and then runs again from its first line
-    replays = False
+    replays = False  # whether it may ask in the middle of its work, and then runs again
 
     def __init__(self, server: AdoptedServer, entry: ListEntry) -> None:
         """Read the entry, which is empty for names that the list leaves out. `adopt` sets its own options."""

@@ -17,7 +17,7 @@ LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
 # Modules of the libraries: what is defined in these is no author's.
 LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")
 DEFAULT_TTL = 600  # of the library's own RequestStateSecurity, in seconds
-# methods of requests that this toolkit answers itself, or that the specification has
+# Methods of requests that this toolkit answers itself, or that the specification has.
 OWN_METHODS = frozenset({
     "ping", "initialize", "server/discover", "completion/complete", "logging/setLevel", "subscriptions/listen",
     "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",

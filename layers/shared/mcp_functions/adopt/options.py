@@ -38,9 +38,8 @@ class Option(NamedTuple):
 
     fate: Fate
     names: str  # with blanks between them
-    # what happens, and why: a sentence for the page, and for the author who has set the option
-    means: str
-    # Returns those of the names that a server has set. A row of the fates "named" and "refused" has it.
+    means: str  # what happens, and why: for the page, and for the author who has set the option
+    # It returns those of the names that a server has set. Rows of the fates "named" and "refused" have it.
     find: Callable[[Examined], Iterable[str]] | None = None
     kinds: tuple[str, ...] = (*FASTMCP, *MCPSERVER, "Server")
 

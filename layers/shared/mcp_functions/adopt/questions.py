@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import JSONObject, ResultObject
     from mcp_functions.rounds.round import Round
 
-# the keys of the questions that a handler asks in the middle of its work
+# The keys of the questions that a handler asks in the middle of its work.
 NUMBERED = r"question-\d+"
 NOT_NAMED_MESSAGE = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
@@ -67,8 +67,7 @@ class AdoptedQuestions:
         self.round = round_
         self.replays = replays
         self._name = name
-        # the task that runs the handler; None when it has returned
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None  # it runs the handler; None afterwards
         self._asked: set[str] = set()  # the fingerprints of the questions of this round
 
     @contextmanager
@@ -147,7 +146,7 @@ class AdoptedQuestions:
         key = f"question-{len(self._asked) + 1}"
         answered: dict[str, JSONObject] | None = self.round.record.answers.get(key)
         if answered:
-            # its only member: the fingerprint of the question -> the answer
+            # Its only member: the fingerprint of the question -> the answer.
             return next(iter(answered))
         return self.round.questions.asked_before.get(key)
 

@@ -77,7 +77,7 @@ class AdoptedServer:
 
     def read_page(self, method: str, params: Params) -> ResultObject:
         """Read one page of a list, with every entry: at each call, the server decides whether its caller may."""
-        # over others, FastMCP leaves out the entries that the caller may not use
+        # Over others, FastMCP leaves out the entries that the caller may not use.
         with over_transport("stdio"):
             return self._run_silently(method, params)
 

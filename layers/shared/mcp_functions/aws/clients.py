@@ -45,7 +45,7 @@ def random_wait(failure: errors.Failure, attempt: int) -> float:
     """
     first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
     longest_wait: float = first_wait * 2 ** (attempt - 1)
-    # the fraction is from [0, 1)
+    # The fraction is from [0, 1).
     return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48
 
 
@@ -70,7 +70,7 @@ class AwsClient:
         """
         limits = self._limits
         deadline = Deadline(limits.attempts * (limits.connect_seconds + limits.read_seconds))
-        # all attempts but the last one, which follows the loop
+        # All attempts but the last one, which follows the loop.
         for attempt in range(1, limits.attempts):
             try:
                 return self._send_once(path, headers, body, deadline)

@@ -167,7 +167,7 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        # it is None after "Connection: close": http.client has closed the connection
+        # After "Connection: close", http.client has closed the connection.
         if connection.sock is not None:
             self._idle.append(connection)
         return response
@@ -206,7 +206,6 @@ class ConnectionPool:
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
-            # plain connections that succeed do not need it
             import ssl
 
             if isinstance(error, ssl.SSLError):
@@ -269,7 +268,6 @@ def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: 
 @cache
 def tls_context() -> SSLContext:
     """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
-    # only for encrypted connections
     import ssl
 
     return ssl.create_default_context()

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.services import Services
     from mcp_functions.protocol.event_types import Response
 
-# printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+# Printable ASCII (RFC 6749, appendix A.5). The limit keeps the URLs that carry it short.
 STATE = r"[ -~]{0,2048}"
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so the
 # escapes of these two characters could make it too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-# the provider's error -> the client's; a client gets any other error as "server_error"
+# The provider's error -> the client's. A client gets any other error as "server_error".
 FORWARDED_ERRORS = {
     **dict.fromkeys(PERSON_ERRORS, "access_denied"),
     "temporarily_unavailable": "temporarily_unavailable",

@@ -39,7 +39,7 @@ class CallerBudgets:
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        # before the block runs, because many requests may run at the same time
+        # Before the block runs, because many requests may run at the same time.
         if not self._buckets.take(caller_id, 1, self._now()):
             raise Busy(reason=self._reason)
         is_refused = False
@@ -79,7 +79,7 @@ class FetchBudgets:
         try:
             yield
         finally:
-            # the clock may be set meanwhile
+            # The clock may be set meanwhile.
             unused = self._most - min(self._most, max(0.0, self._now() - begun))
             for buckets, payer in ((self._callers, caller_id), (self._container, EVERYBODY)):
                 buckets.put_back(payer, unused, self._now())

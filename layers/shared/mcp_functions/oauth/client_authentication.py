@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.services import Services
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-# from now until an assertion expires: a thief may present it for so long
-MAX_ASSERTION_SECONDS = 600
+MAX_ASSERTION_SECONDS = 600  # until an assertion expires: a thief may present it for so long
 SKEW_SECONDS = 60  # the clock of a client may differ by this
 
 

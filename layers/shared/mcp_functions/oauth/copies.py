@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")  # a document
 KEPT_SECONDS = 24 * 3600  # how long a copy serves while its site is silent
-# how long a site is not asked again if a copy serves, or if the document is gone
+# How long a site is not asked again if a copy serves, or if the document is gone.
 PAUSE_SECONDS = 60
-# the same if nothing serves: a site that is back must not be missed for long
+# The same if nothing serves: a site that is back must not be missed for long.
 SHORT_PAUSE_SECONDS = 5
 MAX_COPIES = 256
 
@@ -42,7 +42,7 @@ class Copies:
         self._now = now
         self._fresh_seconds = fresh_seconds
         self._copies: dict[str, Copy] = {}  # by URL, the oldest first
-        # held while the copies change: the local server answers requests in several threads
+        # Held while the copies change: the local server answers requests in several threads.
         self._lock = Lock()
 
     def get(self, url: str, read: Callable[[str], D], *, again: bool = False) -> D:
@@ -58,7 +58,7 @@ class Copies:
             copy = self._read(url, read, copy)
         serves = copy.document and self._now() < copy.read_at + KEPT_SECONDS
         if copy.failure and (again or not serves):
-            # the copy must not keep the requests of the traceback
+            # The copy must not keep the requests of the traceback.
             raise copy.failure.with_traceback(None)
         document: D = copy.document
         return document

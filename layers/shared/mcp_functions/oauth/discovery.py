@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-# this server signs nothing, because the provider issues the tokens
+# This server signs nothing, because the provider issues the tokens.
 NO_KEYS: KeySet = {"keys": []}
 
 

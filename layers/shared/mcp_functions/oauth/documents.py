@@ -127,7 +127,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
         raise Gone
     if https.may_succeed_later(response.status):
         raise NoAnswer
-    # a redirect is refused too, because nothing has checked where it leads
+    # A redirect is refused too, because nothing has checked where it leads.
     if response.status != HTTPStatus.OK:
         raise WrongAnswer
     return https.read_json(response)
@@ -149,11 +149,11 @@ def _match_url(url: str) -> re.Match[str] | None:
 
 def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequence[str]:
     """Resolve a host. One address that is not public is enough to refuse the host."""
-    # the system's resolver has no time limit, so a thread waits for it
+    # The system's resolver has no time limit, so a thread waits for it.
     resolver = ThreadPoolExecutor(max_workers=1)
     try:
         resolved = resolver.submit(network.resolve, host).result(deadline.remaining())
-    # no address, or no answer in time; or the name is too long for a host
+    # No address, or no answer in time; or the name is too long for a host.
     except (OSError, UnicodeError):
         raise NoAnswer from None
     finally:
@@ -169,7 +169,7 @@ def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadl
         try:
             connected = network.connect(address, deadline.remaining())
             encrypted = encrypt(connected, host, network.tls(), deadline)
-        # an SSLCertVerificationError is one: the certificate is not that of the host
+        # An SSLCertVerificationError is one: the certificate is not that of the host.
         except ValueError:
             raise WrongAnswer from None
         except OSError:

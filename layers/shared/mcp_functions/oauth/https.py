@@ -47,7 +47,7 @@ def exchange(
     sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
     try:
         connection.request(method, target, body, sent)
-        # one byte more shows that the body is too large
+        # One byte more shows that the body is too large.
         response = read_response(connection, limit + 1)
     except (OSError, HTTPException, ValueError):
         raise NoAnswer from None

@@ -39,8 +39,7 @@ class Tokens(NamedTuple):
     access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
     scope: str  # what it grants of this server's scopes, by this server's names
-    # the provider's refresh token, which no client may see; "" if it issued none
-    refresh_token: str
+    refresh_token: str  # the provider's, which no client may see; "" if it issued none
 
 
 class Provider:

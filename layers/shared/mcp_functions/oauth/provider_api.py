@@ -97,13 +97,13 @@ class ProviderApi:
         if response.status == HTTPStatus.OK:
             return
         code = "" if https.may_succeed_later(response.status) else _json(response).get("error")
-        # without a code, it is not RFC 6749 that answers
+        # Without a code, it is not RFC 6749 that answers.
         if not code or not isinstance(code, str) or code in TROUBLE:
             raise TemporarilyUnavailable(UNAVAILABLE)
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
-            # the secret may have been rotated: the next request reads it again
+            # The secret may have been rotated: the next request reads it again.
             self._secret.reset()
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
         logged = code if code in OPERATOR_ERRORS else "unexpected_error"

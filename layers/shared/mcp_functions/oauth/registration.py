@@ -52,7 +52,7 @@ def describe(client: Client, secret: str, now: int) -> ClientInformation:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        # the secret ends with the id
+        # The secret ends with the id.
         described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds
     if client.keys is not None:
         described["jwks"] = client.keys

@@ -30,8 +30,7 @@ class OAuthRequest(NamedTuple):
     http: HttpRequest  # the HTTP request
     parameters: Mapping[str, str]  # of the query or the form; no value is empty
     cookies: Mapping[str, str]  # name -> value
-    # the network of the caller's address; its budgets pay for forged values and fetches
-    caller_id: str
+    caller_id: str  # the caller's network, whose budgets pay for forged values and fetches
 
 
 def read(event: Event, http: HttpRequest) -> OAuthRequest:

@@ -32,8 +32,7 @@ class SignIn(NamedTuple):
     challenge: str  # the client's PKCE challenge
     scope: str  # the scope that the client asked for
     prompt: str  # the `prompt` for the provider; "" for none
-    # the name under which a browser remembers this consent; "" if no browser may remember it
-    consent: str
+    consent: str  # the name under which a browser remembers the consent; "" if no browser may
     site: str = ""  # the host of the client's metadata document; "" if it has none
 
     @classmethod

@@ -32,7 +32,7 @@ class TokenBuckets:
         self._capacity = capacity
         self._refill_per_second = refill_per_second
         self._lock = threading.Lock()
-        # the least recently changed one is first
+        # The least recently changed one is first.
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, caller: str, units: float, now: float) -> bool:

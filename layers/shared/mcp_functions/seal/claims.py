@@ -44,8 +44,7 @@ class Claims(NamedTuple):
     flow: str  # the id of the conversation
     round: int  # the number of the round that left the state, from 1
     asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
-    # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
-    record: JSONObject
+    record: JSONObject  # what earlier rounds recorded, such as answers (`rounds.record`)
 
 
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
@@ -107,7 +106,7 @@ def read_claims(payload: bytes) -> Claims:
         # Not the JSON reader for requests: it would change recorded values, for example 2.0 and lone surrogates.
         members = json.loads(document)
     except (ValueError, RecursionError):
-        # the text of the error may quote the payload
+        # The text of the error may quote the payload.
         raise InvalidRequestState(reason="claims") from None
     claims = _from_members(members)
     if line_end:

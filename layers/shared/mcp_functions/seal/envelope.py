@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.keyring import Keyring
     from mcp_functions.seal.keys import DataKey
 
-    # what seals payloads: the envelope, or an author's codec
+    # What seals payloads: the envelope, or an author's codec.
     Seal: TypeAlias = "Envelope | CodecAdapter"
 
 MAX_CHARS = 24 * 1024  # the default limit of a token

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 MAX_KEYS = 256  # how many data keys a container caches
-# how long a container seals with the previous key after KMS failed, before it asks KMS again
+# How long a container seals with the previous key after KMS failed, before it asks KMS again.
 PAUSE_SECONDS = 5
 SKEW_SECONDS = 60  # how far two clocks may differ
 # The budget of a caller, in units (§6.5): three failed unwraps at once, and one more every 30 seconds.
@@ -72,9 +72,9 @@ class Keyring:
         """Forget every key, budget and lock. No request is under way when this runs (envelope.md §6.6)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        # the length of the grace period in seconds
+        # The length of the grace period in seconds.
         self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))
-        # held by the one thread that asks KMS to generate a key
+        # Held by the one thread that asks KMS to generate a key.
         self._generate_lock = threading.Lock()
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
@@ -108,7 +108,7 @@ class Keyring:
         if key:
             return decrypt(key)
         with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
-            # another thread may have opened a token under this key meanwhile
+            # Another thread may have opened a token under this key meanwhile.
             key = self._cache.get(wrapped_key)
             if not key:
                 return self._unwrap_and_decrypt(wrapped_key, decrypt, caller)

@@ -142,7 +142,7 @@ class WrappingKeys:
                 raise
             except OSError as error:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
-            # an author's wrapping may raise anything; it is no client's fault
+            # An author's wrapping may raise anything; it is no client's fault.
             except Exception as error:  # noqa: BLE001
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(WrappedKey(born, self.first_hint, wrapped), plaintext))
@@ -162,7 +162,7 @@ class WrappingKeys:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(reason="kek_retired") from None
-            # an author's wrapping may raise anything for damaged bytes: it fails closed
+            # An author's wrapping may raise anything for damaged bytes: it fails closed.
             except Exception:  # noqa: BLE001
                 raise InvalidRequestState(reason="wrapped_key") from None
             return _check_length(DataKey(wrapped_key, plaintext))

@@ -45,8 +45,7 @@ class RoundStart(NamedTuple):
 
     binding: Binding  # what the next state is bound to: this server, and the request of this round
     flow: str  # the id of the conversation
-    # the verified claims of the state that the client returned; None in the first round
-    claims: Claims | None
+    claims: Claims | None  # of the state that the client returned; None in the first round
 
     @property
     def number(self) -> int:
