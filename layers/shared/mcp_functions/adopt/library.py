@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary
 
+from mcp_functions.protocol.constants import METHODS, SKILL_METHODS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,21 +19,10 @@ LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
 # Modules of the libraries: what is defined in these is no author's.
 LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")
 DEFAULT_TTL = 600  # of the library's own RequestStateSecurity, in seconds
-# Methods of requests that this toolkit answers itself, or that the specification has.
-OWN_METHODS = frozenset({
-    "ping", "initialize", "server/discover", "completion/complete", "logging/setLevel", "subscriptions/listen",
-    "tools/list", "tools/call", "prompts/list", "prompts/get", "resources/list", "resources/read",
-    "resources/templates/list", "resources/subscribe", "resources/unsubscribe",
-    "tasks/get", "tasks/list", "tasks/result", "tasks/update", "tasks/cancel",
-})  # fmt: skip
 
 
 def find_low_level(server: object) -> Server[Any]:
-    """Find the low-level server inside another one: it has the handlers.
-
-    Raises:
-        TypeError: `server` is neither an MCPServer nor a low-level Server nor a FastMCP.
-    """
+    """Find the low-level server inside another one: it has the handlers."""
     found = server
     for attribute in LOW_LEVEL_ATTRIBUTES:
         found = getattr(found, attribute, found)
@@ -105,4 +96,5 @@ def answer_bound(low_level: Server[Any]) -> int | None:
 
 def extension_methods(low_level: Server[Any]) -> list[str]:
     """Return the methods of requests that only the server's extensions have, as `skills/list`."""
-    return sorted(set(low_level._request_handlers) - OWN_METHODS)
+    answered_here = METHODS - set(SKILL_METHODS)
+    return sorted(set(low_level._request_handlers) - answered_here)

@@ -34,22 +34,22 @@ class Scopes:
 def _required_scopes(server: Any) -> list[str]:  # noqa: ANN401 - of three libraries
     """Return the scopes that the `auth` of a server requires of every caller, in the order of its author."""
     verifier = getattr(server, "_token_verifier", None)  # of an MCPServer, beside its settings
-    return list(dict.fromkeys([*_scopes_of(_auth(server)), *_scopes_of(verifier)]))
+    return list(dict.fromkeys([*_scopes_of_verifier(_auth(server)), *_scopes_of_verifier(verifier)]))
 
 
-def _scopes_of(auth: object, outer: tuple[object, ...] = ()) -> list[str]:
+def _scopes_of_verifier(auth: object, outer: tuple[object, ...] = ()) -> list[str]:
     """Return the scopes that a verifier requires, with those of the verifiers that it calls."""
     if any(auth is each for each in outer):  # a verifier may know the provider that calls it
         return []
     outer = (*outer, auth)
     scopes = list(getattr(auth, "required_scopes", None) or ())
     # MultiAuth takes a token that one of its verifiers takes, so only what all of them require is required.
-    sources = [_scopes_of(source, outer) for source in getattr(auth, "_sources", ())]
+    sources = [_scopes_of_verifier(source, outer) for source in getattr(auth, "_sources", ())]
     if sources:
         scopes += [scope for scope in sources[0] if all(scope in source for source in sources)]
     else:
         for part in getattr(auth, "__dict__", {}).values():
-            scopes += _scopes_of(part, outer) if hasattr(part, "verify_token") else []
+            scopes += _scopes_of_verifier(part, outer) if hasattr(part, "verify_token") else []
     return list(dict.fromkeys(scopes))
 
 

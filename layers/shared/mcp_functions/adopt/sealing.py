@@ -141,11 +141,7 @@ class _Boundary(RequestStateBoundary):
 
 
 async def _run_in_thread(call_kms: Callable[[], object]) -> None:
-    """Run a function that may call KMS in a thread.
-
-    Raises:
-        MCPError: the error of the function, as the library knows it.
-    """
+    """Run a function that may call KMS in a thread."""
     try:
         await to_thread.run_sync(call_kms)
     except McpError as error:

@@ -108,11 +108,7 @@ def _show_consent_page(
 def _open_sign_in(
     purpose: Purpose, value: str, refusal: str, request: OAuthRequest, services: Services
 ) -> tuple[Browser, SignIn, str]:
-    """Return the browser of a sealed sign-in, the sign-in, and its seed: "" before the browser went to the provider.
-
-    Raises:
-        OAuthError: the value was not sealed for this browser, as `refusal` says; or the client is blocked by now.
-    """
+    """Return the browser of a sealed sign-in, the sign-in, and its seed: "" before the browser went to the provider."""
     opened = services.browsers.open(purpose, value, request)
     if opened is None:
         raise OAuthError(code="invalid_request", description=refusal)

@@ -3,7 +3,7 @@
     mcp-browser-<time>-<tag>   a random id; the values that are sealed for it open only in a browser that has it
     mcp-consents               the consents that the user gave before in this browser, sealed
 
-Sealed means encrypted and authenticated. `<time>` is when the id was made, in unix seconds.
+`<time>` is when the id was made, in unix seconds.
 
 A new browser may open several pages at once, and gets an id with each. So each id has a cookie of its own, and none
 replaces another. A sealed value ends with the tag of its id, so that it is opened with this id alone: a wrong try

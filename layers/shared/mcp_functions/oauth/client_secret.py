@@ -42,12 +42,7 @@ class ClientSecret:
         self._fresh_until = 0.0
 
     def get(self) -> str:
-        """Return the secret; "" if there is none.
-
-        Raises:
-            TemporarilyUnavailable: Secrets Manager does not answer.
-            Misconfigured: the secret does not exist, or this function's role may not read it.
-        """
+        """Return the secret; "" if there is none."""
         if not self._arn:
             return ""
         with self._lock:

@@ -1,10 +1,8 @@
 """The clients of this authorization server: a client id comes in, a checked `Client` goes out.
 
-    a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
-    "ks1.…"                          a client that registered; the id holds its metadata, sealed, so none is stored
-    "https://…"                      a client that publishes a metadata document under this URL
-
-Sealed means encrypted and authenticated.
+a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
+"ks1.…"                          a client that registered; the id holds its metadata, sealed, so none is stored
+"https://…"                      a client that publishes a metadata document under this URL
 """
 
 from __future__ import annotations

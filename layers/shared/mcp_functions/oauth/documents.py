@@ -82,12 +82,7 @@ class Documents:
         self._copies = Copies(now, FRESH_SECONDS)
 
     def get(self, url: str, caller_id: str, *, again: bool = False) -> dict[str, Any]:
-        """Return the JSON object at a URL; for `again`, see `Copies.get`.
-
-        Raises:
-            OAuthError: the site says that there is none (`invalid_client`), or it is not usable.
-            TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
-        """
+        """Return the JSON object at a URL; for `again`, see `Copies.get`."""
 
         def read(url: str) -> dict[str, Any]:
             try:

@@ -30,14 +30,9 @@ class WrongAnswer(NoAnswer):
 def exchange(
     connection: Connection, target: str, limit: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> Response:
-    """Send a request, read its response and close the connection, which has the deadline.
+    """Send a POST, or a GET without a body; read the response and close the connection, which has the deadline.
 
-    Args:
-        connection: an open connection.
-        target: the path and the query of the URL, "/token?v=1".
-        limit: the largest number of bytes of the response's body.
-        headers: further headers of the request.
-        body: the body of a POST; None sends a GET.
+    `target` is the path and the query of the URL, "/token?v=1". The response's body has at most `limit` bytes.
 
     Raises:
         NoAnswer: the response did not arrive in time.

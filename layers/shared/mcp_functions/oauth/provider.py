@@ -94,7 +94,6 @@ class Provider:
 
         Raises:
             OAuthError: the code has been spent, or is too old; or the token grants more than was shown.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {
             "grant_type": "authorization_code",
@@ -110,16 +109,12 @@ class Provider:
         return self._read_tokens(answer, shown, shown)
 
     def refresh(self, token: str, scope: str, shown: str) -> Tokens:
-        """Get another access token.
+        """Get another access token for the provider's refresh token.
 
-        Args:
-            token: the provider's refresh token.
-            scope: the scope that the consent page showed, or a part of it.
-            shown: the scope that the consent page showed.
+        `shown` is the scope that the consent page showed, and `scope` is that or a part of it.
 
         Raises:
             OAuthError: the token has been revoked, or has expired; or the new one grants more than was shown.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
         # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only

@@ -41,7 +41,7 @@ PREFLIGHT_HEADERS = {
     ),
     "access-control-max-age": "600",
 }
-METADATA_SECONDS = 300  # how long the metadata may be cached
+METADATA_HEADERS = {"cache-control": "public, max-age=300"}  # the metadata may be cached
 PAGE_PATHS = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
 # HTTP status -> the error; any other status from 400 on means that the request cannot be read.
 SERVER_ERRORS = {
@@ -55,11 +55,6 @@ def make_json(status: int, content: object, headers: Mapping[str, str] | None = 
     """Make a response whose body is JSON."""
     json_headers = {"content-type": "application/json", **CORS_HEADERS, **(headers or {})}
     return _make_response(status, dumps(content), json_headers)
-
-
-def make_metadata(metadata: object) -> Response:
-    """Make the response with a metadata document: JSON that may be cached."""
-    return make_json(200, metadata, {"cache-control": f"public, max-age={METADATA_SECONDS}"})
 
 
 def make_empty(status: int, headers: Mapping[str, str] | None = None) -> Response:

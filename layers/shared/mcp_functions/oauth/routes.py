@@ -44,7 +44,7 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
         return _answer_another_method(http, name, methods)
     observability.current().method = name  # for the log
     if metadata is not None:
-        response = responses.make_metadata(metadata)
+        response = responses.make_json(200, metadata, responses.METADATA_HEADERS)
         return {**response, "body": ""} if http.method == "HEAD" else response
     if path == REGISTER:  # its body is JSON, and no form
         return registration.register(http, services)

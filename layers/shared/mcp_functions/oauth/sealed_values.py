@@ -15,11 +15,11 @@ to which it is bound (sign-in.md, section 2).
 from __future__ import annotations
 
 import json
-import struct
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
+from mcp_functions.seal.keys import with_length
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -56,14 +56,10 @@ class SealedValues:
     def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
         """Make the seals of all purposes; no key is fetched yet."""
         self._now = now
-        self._seals = {
-            purpose: seals.seal(
-                purpose.label,
-                max_age=max(purpose.lifetime_seconds, purpose.kept_seconds),
-                max_chars=purpose.max_chars,
-            )
-            for purpose in PURPOSES
-        }
+        self._seals = {}
+        for purpose in PURPOSES:
+            max_age = max(purpose.lifetime_seconds, purpose.kept_seconds)
+            self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound_to: str) -> str:
         """Return a value that holds the claims and `exp`, its expiry in unix seconds.
@@ -91,10 +87,5 @@ class SealedValues:
 
 
 def encode_binding(bound_to: tuple[str, ...]) -> bytes:
-    """Return the bytes that bind a value to texts: for each text its length in two bytes, big-endian, and the text.
-
-    Without the lengths, ("ab",) and ("a", "b") would have the same bytes. Two bytes are enough, because a form has at
-    most 32 KiB.
-    """
-    encoded = [text.encode() for text in bound_to]
-    return b"".join(struct.pack(">H", len(text)) + text for text in encoded)
+    """Return the bytes that bind a value to texts. Each text has at most 32 KiB, as a form has."""
+    return b"".join(with_length(text.encode()) for text in bound_to)

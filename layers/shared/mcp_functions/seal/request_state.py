@@ -118,7 +118,6 @@ class RequestStates:
         Raises:
             ToolError: the conversation has used its rounds or its time; the text is for the model.
             DeveloperError: the record is not JSON.
-            StateTooLarge, TemporarilyUnavailable, Misconfigured: the seal is not possible.
         """
         self._check_principal(binding)
         issued = self._now_ms()
