@@ -13,7 +13,7 @@ Everything that fails becomes one of three errors:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mcp_functions import aws, observability
 from mcp_functions.aws.errors import read_failure
@@ -23,22 +23,23 @@ from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypedDict
 
     from mcp_functions.seal.keys import Scope
+
+    class KmsAnswer(TypedDict, total=False):
+        """The response of an operation of KMS. Each has some of these members."""
+
+        KeyId: str
+        Plaintext: bytes
+        CiphertextBlob: bytes
+        Mac: bytes
+
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
 # Error codes of `kms:Decrypt` for bytes that KMS did not wrap, or wrapped under another key or with another context.
 _BAD_WRAPPED_KEY = {"InvalidCiphertextException", "IncorrectKeyException", "ValidationException"}
-
-
-class KmsAnswer(TypedDict, total=False):
-    """The response of an operation of KMS. Each has some of these members."""
-
-    KeyId: str
-    Plaintext: bytes
-    CiphertextBlob: bytes
-    Mac: bytes
 
 
 class Wrapping(Protocol):
