@@ -6,8 +6,10 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fastmcp import Client as FastClient
 from fastmcp import Context as FastContext
 from fastmcp import FastMCP
+from fastmcp.server import context as fastmcp_context
 from mcp.server.mcpserver import Context, MCPServer
 from mcp_types import CreateMessageResult, SamplingMessage, TextContent
 from pydantic import BaseModel
@@ -67,6 +69,22 @@ def test_a_tool_of_fastmcp_that_asks_is_refused_with_the_same_error() -> None:
     assert conversation.result["isError"]
     assert "adopt(server, replay=['transfer'])" in conversation.text
     assert Conversation(serve(*adopt(server, replay=["transfer"]))).call().decline().text == "decline"
+
+
+def test_fastmcp_itself_refuses_to_ask_with_the_constant_by_which_the_refusal_is_known() -> None:
+    server = FastMCP("one")
+
+    @server.tool
+    async def transfer(ctx: FastContext) -> str:
+        return (await ctx.elicit("Move it?", bool)).action
+
+    async def call() -> Any:  # noqa: ANN401 - of FastMCP
+        async with FastClient(server) as client:
+            return await client.call_tool("transfer", raise_on_error=False)
+
+    result = asyncio.run(call())
+    assert result.is_error
+    assert fastmcp_context._ELICIT_MODERN_ERROR in result.content[0].text  # noqa: SLF001 - it has no public name
 
 
 @pytest.mark.parametrize(

@@ -273,13 +273,15 @@ def test_event_ids_of_two_oauth_clients_are_charged_to_their_one_person(
     _client, requests, event_id = begun(wire_to, who="alice")
     charged: list[str] = []
 
-    def refuse_key(_keys: Keyring, _wrapped_key: WrappedKey, *, caller: str, max_age: float) -> NoReturn:
+    def refuse_key(
+        _keys: Keyring, _wrapped_key: WrappedKey, _decrypt: object, *, caller: str, max_age: float
+    ) -> NoReturn:
         assert max_age > 0
         charged.append(caller)
         reason = "wrapped_key"
         raise InvalidRequestState(reason)
 
-    monkeypatch.setattr(Keyring, "key_to_open", refuse_key)
+    monkeypatch.setattr(Keyring, "open", refuse_key)
     for who, oauth_client in (("alice", "c"), ("alice", "d"), ("bob", "c")):
         events = wire_to(who)
         events.oauth_client = oauth_client

@@ -44,8 +44,12 @@ def test_a_key_is_not_adopted_from_a_forged_token(kms: StrictKms, start_containe
 def test_a_key_does_not_seal_before_its_token_is_opened(kms: StrictKms, arn: str, clock: Clock) -> None:
     wrapped_key = make_keys(kms, arn, clock=clock).key_to_seal().wrapped_key
     container = make_keys(kms, arn, clock=clock)
-    with container.key_to_open(wrapped_key, caller="alice", max_age=600) as opened:
+
+    def decrypt(opened: DataKey) -> bytes:
         assert container.key_to_seal() != opened
+        return b"state"
+
+    assert container.open(wrapped_key, decrypt, caller="alice", max_age=600) == b"state"
     assert kms.count("GenerateDataKey") == 2
 
 

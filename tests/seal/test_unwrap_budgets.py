@@ -141,6 +141,39 @@ def test_a_denial_costs_the_full_price_and_is_reported_each_time(
     assert container.unseal(tokens[0], caller="alice")
 
 
+@pytest.mark.parametrize(
+    ("token_is", "costs"),
+    [
+        pytest.param("authentic", ("opened", AUTHENTIC_UNWRAP_COST), id="the token is authentic"),
+        pytest.param("forged", ("commitment", FAILED_UNWRAP_COST), id="KMS unwraps the key of a forged token"),
+        pytest.param("damaged", ("wrapped_key", FAILED_UNWRAP_COST), id="KMS refuses a damaged key"),
+        pytest.param("denied", ("kms:AccessDeniedException", FAILED_UNWRAP_COST), id="a policy denies the key"),
+        pytest.param("unanswered", ("kms:TimeoutError", 0), id="KMS is not available"),
+        pytest.param("sealed here", ("opened", 0), id="the key is in memory"),
+    ],
+)
+def test_what_a_token_costs_its_caller(
+    token_is: str, costs: tuple[str, int], kms: StrictKms, clock: Clock, start_container: StartContainer
+) -> None:
+    token, container = start_container().seal(b"state"), start_container()
+    match token_is:
+        case "forged":
+            token = replace_character(token, LAST_BYTES_OF_WRAPPED_KEY)
+        case "damaged":
+            token = damage_wrapped_key(token, 0)
+        case "denied":
+            kms.policy = lambda _operation, _key_id, _context: False
+        case "unanswered":
+            kms.weather = lambda _operation: TimeoutError()
+        case "sealed here":
+            token = container.seal(b"state")
+    outcome, cost = costs
+    assert unseal_outcome(container, token, "alice") == outcome
+    buckets = container._keys._budgets  # noqa: SLF001
+    assert buckets.take("alice", FULL_BUDGET - cost, clock())
+    assert not buckets.take("alice", 1, clock())
+
+
 ACTIONS = st.one_of(
     st.tuples(st.just("wait"), st.integers(1, 40)),
     st.tuples(st.sampled_from(["authentic", "damaged", "forged"]), st.integers(0, 59)),

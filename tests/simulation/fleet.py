@@ -146,8 +146,8 @@ class Shipped:
         return self._keys.key_to_seal().wrapped_key
 
     def open(self, wrapped_key: WrappedKey) -> None:
-        with self._keys.key_to_open(wrapped_key, caller="somebody", max_age=self._lifetime):
-            pass  # every token is authentic
+        # every token is authentic
+        self._keys.open(wrapped_key, lambda _key: b"", caller="somebody", max_age=self._lifetime)
 
 
 class PerContainer:

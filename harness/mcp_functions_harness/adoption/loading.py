@@ -69,10 +69,9 @@ def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int
 def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401
     """Return what a server calls for its tools, prompts and resources."""
     # as above
-    from mcp_functions.adopt import options
+    from mcp_functions.adopt import library
 
-    examined = options.Examined(server, low_level, options.kind_of(server))
-    components = [each for part in options.fastmcp_servers(examined) for each in options.components(part)]
+    components = [each for part in library.fastmcp_servers(server) for each in library.components(part)]
     for manager, lists in MANAGERS.items():
         for name in lists:
             components += getattr(getattr(server, manager, None), name, list)()

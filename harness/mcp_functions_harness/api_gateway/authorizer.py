@@ -54,8 +54,9 @@ class JwtAuthorizer:
         token = _read_token(request)
         if not token:
             raise Denied(_unauthorized("Bearer"))
+        key_set: Any = self.jwks()
         try:
-            claims = json_web_tokens.verify(token, self.jwks())
+            claims = json_web_tokens.verify(token, key_set)
         except BadToken as error:
             # the response has the whole text of the error
             raise Denied(_invalid_token(str(error))) from None

@@ -8,13 +8,14 @@
 The server's own code lists, validates and answers. This package gives it a client to talk to. A round is one request
 of a call: a question of a tool in `replay` ends the round, and the next round runs the tool again from its first line.
 
-    adoption       `adopt` reads the server's lists, and makes a handler of each entry
+    adoption       `adopt`: `lists` reads the server's lists, and each entry becomes one of the `handlers`
     options        the table of a server's options: what adoption carries, names and refuses
-    scopes         the scopes that FastMCP requires for single tools, prompts and resources
-    handlers       the handlers; each passes its requests to the server
-    server         gives one request to the server's own code
-    back_channel   what the server sends to its client meanwhile: questions, progress and log messages
-    library        the parts of `mcp` and `fastmcp` that this package reads and sets
+    finders        which of them an author has set; also `http_finders`
+    scopes         the scopes that a server requires of its callers; also `component_scopes`
+    server         an adopted server; `one_request` and `one_round` run requests with its own code
+    back_channel   what the server sends to its client meanwhile; `questions` has the rules of its questions
+    surroundings   what a server reads beside a request: its caller, for example
+    library        the parts of `mcp` and `fastmcp` that this package reads
     steps          `step` for work that must run once
     sealing        `seal_states`, for a server that stays on containers
 

@@ -6,16 +6,17 @@ kind serves names that the lists leave out.
 
 from __future__ import annotations
 
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.adopt import options
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
-from mcp_functions.adopt.scopes import scopes_of_all
+from mcp_functions.adopt.library import answer_bound, extension_methods
+from mcp_functions.adopt.lists import read_lists
+from mcp_functions.adopt.scopes import Scopes
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
 from mcp_functions.observability.lines import log
-from mcp_functions.protocol.constants import EXTENSION_TASKS, LIST_METHODS
+from mcp_functions.protocol.constants import EXTENSION_TASKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,14 +26,10 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.catalog_types import ListName, Server
     from mcp_functions.protocol.wire_types import ListEntry, ServerInfo
 
-KINDS: dict[str, type[AdoptedHandler]] = {
-    "tools": AdoptedTool,
-    "prompts": AdoptedPrompt,
-    "resources": AdoptedResource,
-    "resourceTemplates": AdoptedTemplate,
+KINDS: dict[ListName, type[AdoptedHandler]] = {
+    kind.list_name: kind for kind in (AdoptedTool, AdoptedPrompt, AdoptedResource, AdoptedTemplate)
 }
 UNLISTED_ENTRY: ListEntry = {}  # the entry of the handler for names that a list leaves out
-MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
 
 def adopt(
@@ -64,93 +61,42 @@ def adopt(
         message = f"replay is a list of names: replay=[{replay!r}]"
         raise TypeError(message)
     adopted = AdoptedServer(server)
+    _report_options(adopted)
+    lists = read_lists(adopted)
+    scopes = Scopes(adopted)
+    about = _describe(adopted, lists)
+    seconds = to_seconds(answer_within)
+    handlers: list[AdoptedHandler] = []
+    for list_name, entries in lists.items():
+        handlers += [KINDS[list_name](adopted, entry) for entry in [*entries, UNLISTED_ENTRY]]
+    for handler in handlers:
+        handler.replays = handler.is_listed and not {handler.name, handler.key}.isdisjoint(replay)
+        handler.answer_within = min(seconds, answer_bound(adopted.low_level_of_author) or seconds)
+        handler.max_sheds = max_sheds
+        handler.server_description = about
+        scopes.restrict(handler)
+        handler.hide_without_scopes = hide_without_scopes and bool(handler.scopes)
+    _check_names(replay, handlers)
+    if handlers:
+        handlers[0].extension_methods = extension_methods(adopted.low_level)
+    return tuple(handlers)
+
+
+def _check_names(replay: Sequence[str], handlers: Sequence[AdoptedHandler]) -> None:
+    """Refuse a name of `replay` that no list has."""
+    listed = {name for handler in handlers if handler.is_listed for name in (handler.name, handler.key)}
+    unknown = sorted(set(replay) - listed)
+    if unknown:
+        message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
+        raise ValueError(message)
+
+
+def _report_options(adopted: AdoptedServer) -> None:
+    """Log what changes about the options of a server, and refuse a server with one that cannot be carried over."""
     for notice in options.examine(adopted.original, adopted.low_level_of_author):
         if notice.fate == "refused":
             raise ValueError(notice.text)
         log.warning("%s", notice.text)
-    bound = options.answer_bound(adopted.low_level_of_author)
-    seconds = to_seconds(answer_within)
-    lists = _read_lists(adopted)
-    scopes = Scopes(adopted)
-    about = _describe(adopted, lists)
-    handlers: list[AdoptedHandler] = []
-    unknown = set(replay)
-    for list_name, entries in lists.items():
-        for entry in [*entries, UNLISTED_ENTRY]:
-            handler = KINDS[list_name](adopted, entry)
-            handler.answer_within = min(seconds, bound) if bound else seconds
-            handler.max_sheds = max_sheds
-            handler.server_description = about
-            scopes.restrict(handler, list_name)
-            handler.hide_without_scopes = hide_without_scopes and bool(handler.scopes)
-            handlers.append(handler)
-            if entry:
-                names = {handler.name, handler.key}
-                handler.replays = not names.isdisjoint(replay)
-                unknown -= names
-    if unknown:
-        message = f"replay names {', '.join(map(repr, sorted(unknown)))}, which the server does not list"
-        raise ValueError(message)
-    if handlers:
-        handlers[0].extension_methods = options.extension_methods(adopted.low_level)
-    return tuple(handlers)
-
-
-class Scopes:
-    """The scopes that an adopted server requires: of all its callers, and for single tools, prompts and resources."""
-
-    def __init__(self, adopted: AdoptedServer) -> None:
-        """Read the options and the components of a server."""
-        self._restriction = options.restriction(adopted.original)
-        self._of_server = options.required_scopes(adopted.original)
-        self._of_all = scopes_of_all(adopted.original)
-        self._of_entries = adopted.component_scopes()
-
-    def restrict(self, handler: AdoptedHandler, list_name: str) -> None:
-        """Give a handler the scopes that the server requires for it."""
-        own = sorted(self._of_entries.get((list_name, handler.key), self._of_all))
-        handler.scopes = tuple(dict.fromkeys([*self._of_server, *own]))
-        handler.restricted_by = self._restriction
-        if own and not self._restriction:
-            handler.restricted_by = f"auth=require_scopes({', '.join(map(repr, own))}) of {handler.name_in_errors}"
-
-
-def _read_lists(adopted: AdoptedServer) -> dict[ListName, list[ListEntry]]:
-    """Read the lists that the server has; for each, its name ("tools", "prompts") -> its entries."""
-    lists: dict[ListName, list[ListEntry]] = {}
-    for method, list_name in LIST_METHODS.items():
-        if adopted.low_level.get_request_handler(method):
-            lists[list_name] = _read_list(adopted, method, list_name)
-    return lists
-
-
-def _read_list(adopted: AdoptedServer, method: str, list_name: ListName) -> list[ListEntry]:
-    """Read one list; in the lifespan of the server only if that is needed, because a lifespan may open connections."""
-    # Without the lifespan, a list that needs what the lifespan yields may raise anything.
-    with suppress(Exception):
-        return _read_pages(adopted, method, list_name)
-    adopted.enter_lifespan()
-    return _read_pages(adopted, method, list_name)
-
-
-def _read_pages(adopted: AdoptedServer, method: str, list_name: ListName) -> list[ListEntry]:
-    """Read all pages of a list."""
-    entries: list[ListEntry] = []
-    params: dict[str, Any] = {}
-    cursors: set[str] = set()
-    while len(cursors) < MAX_PAGES:
-        result = adopted.read_page(method, params)
-        entries += result[list_name]
-        cursor = result.get("nextCursor")
-        if cursor is None:
-            return entries
-        if cursor in cursors:
-            message = f"{method} returns the cursor {cursor!r} again, so its pages never end"
-            raise ValueError(message)
-        cursors.add(cursor)
-        params = {"cursor": cursor}
-    message = f"{method} has more than {MAX_PAGES} pages"
-    raise ValueError(message)
 
 
 def _describe(adopted: AdoptedServer, lists: Mapping[ListName, list[ListEntry]]) -> Server:

@@ -7,36 +7,34 @@ has no entry, and the name `UNLISTED_KEY`. It serves the names that the lists le
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mcp_functions import observability
-from mcp_functions.adopt.server import AdoptedError
+from mcp_functions.adopt.one_request import AdoptedError
+from mcp_functions.adopt.one_round import run_round
+from mcp_functions.adopt.questions import AdoptedQuestions
 from mcp_functions.handlers.base import Handler
 from mcp_functions.handlers.catalog import UNLISTED_KEY
 from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.errors import DeveloperError, InternalError, InvalidParams, McpError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcp_functions.adopt.server import AdoptedServer
+    from mcp_functions.protocol.catalog_types import ListName
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ListEntry, ResultObject
+    from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
-# the name of a handler without an entry, in errors and in the log
-UNLISTED_NAME = "what is not listed"
+UNLISTED_NAME = "what is not listed"  # a handler without an entry, in errors and in the log
 
 
 @contextmanager
 def _hidden_exceptions(missing: Sequence[str] = ()) -> Iterator[None]:
     """Hide the text of an exception that a server raises, as its own library would. The log gets the place in the code.
 
-    Args:
-        missing: names of required arguments that the request lacks: then these are the reason.
-
-    Raises:
-        McpError: the server answered with an error.
+    If the request lacks required arguments, these are the reason.
     """
     try:
         yield
@@ -54,24 +52,19 @@ class AdoptedHandler(Handler[..., Any]):
     """One entry of an adopted server's lists; or, without an entry, all names that a list leaves out."""
 
     method: ClassVar[str]  # the method of the requests that call the handler
+    list_name: ClassVar[ListName]  # the list with its entry
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
     needs_state = True
     passes_on = True
-
-    # whether it may ask in the middle of its work, and then runs again from its first line
-    replays = False
+    replays = False  # whether it may ask in the middle of its work, and then runs again
 
     def __init__(self, server: AdoptedServer, entry: ListEntry) -> None:
-        """Read the entry; the server is not called. `adopt` sets its own options.
-
-        Args:
-            server: the server that answers.
-            entry: the handler's entry in the list, as the server writes it; empty for names that the list leaves out.
-        """
+        """Read the entry, which is empty for names that the list leaves out. `adopt` sets its own options."""
         self._server = server
         self._entry = entry.copy()
         self.key = str(entry.get(self.key_field, UNLISTED_KEY))
         self.name = str(entry.get("name", UNLISTED_KEY))
+        self.is_listed = bool(entry)
         # Errors and the log do not quote a name that is not listed: the client may have made it up.
         self.name_in_errors = self.name if entry else UNLISTED_NAME
         self.logs = server.capabilities.logging is not None
@@ -82,40 +75,32 @@ class AdoptedHandler(Handler[..., Any]):
         """Return the handler's entry, as the server lists it; empty without one."""
         return self._entry.copy()
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> ResultObject:
-        """Run one round of a request.
-
-        Raises:
-            InputRequired: the round ends with a question.
-            AdoptedError: the server answered with a JSON-RPC error.
-        """
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
+        """Run one round of a request."""
         if round_ is None:  # dispatch makes a round for each handler that `needs_round`
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
-        with _hidden_exceptions(self.missing_arguments(params)):
-            result = self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
-        return cast("ResultObject", result)
+        questions = AdoptedQuestions(round_, self.name_in_errors, replays=self.replays)
+        with _hidden_exceptions(self._missing_arguments(params)):
+            return run_round(self._server, self.method, params, questions)
 
-    def missing_arguments(self, params: Mapping[str, Any]) -> list[str]:
+    def _missing_arguments(self, params: Params) -> list[str]:
         """Return the required arguments that a request lacks. The entry of a prompt names them."""
         given = params.get("arguments") or {}
         arguments = self._entry.get("arguments", ())
         return [each["name"] for each in arguments if each.get("required") and each["name"] not in given]
 
     def pass_on(self, request: Request) -> ResultObject:
-        """Answer a completion, or a request of an extension of the server.
-
-        Raises:
-            AdoptedError: the server answered with a JSON-RPC error.
-        """
+        """Answer a completion, or a request of an extension of the server."""
         with _hidden_exceptions():
-            return cast("ResultObject", self._server.answer(request.method, request.params, request))
+            return self._server.answer(request.method, request.params, request)
 
 
 class AdoptedTool(AdoptedHandler):
     """A tool of an adopted server."""
 
     kind = "tool"
+    list_name = "tools"
     method = "tools/call"
 
 
@@ -123,6 +108,7 @@ class AdoptedPrompt(AdoptedHandler):
     """A prompt of an adopted server."""
 
     kind = "prompt"
+    list_name = "prompts"
     method = "prompts/get"
 
 
@@ -130,6 +116,7 @@ class AdoptedResource(AdoptedHandler):
     """A resource of an adopted server."""
 
     kind = "resource"
+    list_name: ClassVar[ListName] = "resources"
     method = "resources/read"
     key_field = "uri"
 
@@ -138,4 +125,5 @@ class AdoptedTemplate(AdoptedResource):
     """A URI template of an adopted server."""
 
     kind = "resource_template"
+    list_name = "resourceTemplates"
     key_field = "uriTemplate"

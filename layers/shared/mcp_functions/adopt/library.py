@@ -1,38 +1,28 @@
-"""What this package reads and sets inside the libraries `mcp` and `fastmcp`: their low-level server, and the context.
+"""The parts of `mcp` and `fastmcp` that this package reads: which server is inside which, and what it was given."""
 
-The context of a request is what a server reads beside its params: the transport and the caller.
-"""
+# ruff: noqa: SLF001 - the libraries have no public name for what is read here
 
 from __future__ import annotations
 
-import hashlib
-import json
-import sys
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from mcp.server.auth.middleware.auth_context import auth_context_var
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary
+
+from mcp_functions.protocol.constants import METHODS, SKILL_METHODS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.rounds.round import RoundRequest
+    from collections.abc import Iterator
 
 # The private attributes in which MCPServer and FastMCP keep their low-level server. They have no public one.
 LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
+# Modules of the libraries: what is defined in these is no author's.
+LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")
+DEFAULT_TTL = 600  # of the library's own RequestStateSecurity, in seconds
 
 
 def find_low_level(server: object) -> Server[Any]:
-    """Find the low-level server inside another one: it has the handlers.
-
-    Raises:
-        TypeError: `server` is neither an MCPServer nor a low-level Server nor a FastMCP.
-    """
+    """Find the low-level server inside another one: it has the handlers."""
     found = server
     for attribute in LOW_LEVEL_ATTRIBUTES:
         found = getattr(found, attribute, found)
@@ -53,66 +43,58 @@ def find_outermost(server: Any) -> object:  # noqa: ANN401 - of three libraries
     return owner if getattr(owner, "_lowlevel_server", None) is server else server
 
 
-@contextmanager
-def over_transport(kind: str) -> Iterator[None]:
-    """Tell FastMCP over which transport a request came, if FastMCP is loaded: some of its features depend on it."""
-    context: Any = sys.modules.get("fastmcp.server.context")
-    before = context and context.set_transport(kind)
-    try:
-        yield
-    finally:
-        if context:
-            context.reset_transport(before)
+def kind_of(server: object) -> str:
+    """Return which of the three kinds a server is."""
+    if hasattr(server, "_mcp_server"):
+        return "FastMCP"
+    return "MCPServer" if hasattr(server, "_lowlevel_server") else "Server"
 
 
-# Whether the handler that runs may ask in the middle of its work, as its author accepts with `adopt(replay=…)`.
-_may_ask: ContextVar[bool] = ContextVar("may_ask", default=False)
+def is_of_library(thing: object) -> bool:
+    """Tell whether a function, or the class of an object, is one of the libraries, and not of an author."""
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return str(named.__module__).startswith(LIBRARIES)
 
 
-@contextmanager
-def asking_at_2026(*, allowed: bool) -> Iterator[None]:
-    """Let `ctx.elicit` of FastMCP ask at 2026-07-28, where FastMCP itself refuses it, if that is allowed.
-
-    The server still sees a client of 2026-07-28. A tool that asks in the way of this revision is not led past it.
-    """
-    module: Any = sys.modules.get("fastmcp.server.context")
-    if module and not hasattr(module.Context, "asks_as_adopted"):
-        # it has no public name
-        is_modern: Callable[[object], bool] = module.Context._is_modern_protocol  # noqa: SLF001
-        module.Context.asks_as_adopted = True
-        module.Context._is_modern_protocol = lambda context: is_modern(context) and not _may_ask.get()  # noqa: SLF001
-    before = _may_ask.set(allowed)
-    try:
-        yield
-    finally:
-        _may_ask.reset(before)
+def fastmcp_servers(server: object) -> Iterator[Any]:
+    """Return a FastMCP server, and those that are mounted into it; nothing for a server of another kind."""
+    waiting: list[Any] = [server]
+    seen: list[object] = []
+    while waiting:
+        found = waiting.pop()
+        if kind_of(found) != "FastMCP" or any(found is each for each in seen):
+            continue
+        seen.append(found)
+        yield found
+        waiting += [getattr(_unwrapped(provider), "server", None) for provider in found.providers]
 
 
-@contextmanager
-def as_caller(request: RoundRequest | Request) -> Iterator[None]:
-    """Tell the server who the caller is, as API Gateway says.
-
-    The caller's access token is not passed on. A fingerprint takes its place, because FastMCP keeps cached results
-    apart by the text of the token.
-    """
-    principal = request.principal
-    user = None
-    if principal:
-        token = AccessToken(
-            token=_fingerprint(principal, request.scopes),
-            client_id=principal.client,
-            scopes=sorted(request.scopes),
-            subject=principal.sub,
-            claims={"iss": principal.iss, "sub": principal.sub},
-        )
-        user = AuthenticatedUser(token)
-    before = auth_context_var.set(user)
-    try:
-        yield
-    finally:
-        auth_context_var.reset(before)
+def components(server: Any) -> Iterator[Any]:  # noqa: ANN401 - a FastMCP
+    """Return the tools, prompts and resources that a FastMCP server, or a provider in it, itself has."""
+    for provider in server.providers:
+        yield from getattr(_unwrapped(provider), "_components", {}).values()
 
 
-def _fingerprint(principal: Principal, scopes: frozenset[str]) -> str:
-    """Return a text that is different for each caller and for each set of scopes, and that opens nothing."""
-    return f"caller-{hashlib.sha256(json.dumps([*principal, *sorted(scopes)]).encode()).hexdigest()}"
+def _unwrapped(provider: Any) -> Any:  # noqa: ANN401 - of FastMCP
+    """Return a provider without its wrappers, which add a namespace or a transform."""
+    while hasattr(provider, "_inner"):
+        provider = provider._inner
+    return provider
+
+
+def boundaries(low_level: Server[Any]) -> Iterator[RequestStateBoundary]:
+    """Return the middleware with which a server seals its states."""
+    return (each for each in low_level.middleware if isinstance(each, RequestStateBoundary))
+
+
+def answer_bound(low_level: Server[Any]) -> int | None:
+    """Return the seconds after which the server itself refuses a state; None if its author has not shortened them."""
+    boundary = next(boundaries(low_level), None)
+    ttl = boundary._security.ttl if boundary else DEFAULT_TTL
+    return max(1, int(ttl)) if ttl < DEFAULT_TTL else None
+
+
+def extension_methods(low_level: Server[Any]) -> list[str]:
+    """Return the methods of requests that only the server's extensions have, as `skills/list`."""
+    answered_here = METHODS - set(SKILL_METHODS)
+    return sorted(set(low_level._request_handlers) - answered_here)

@@ -1,85 +1,62 @@
-"""The scopes that FastMCP requires for single tools, prompts and resources, or for all of them.
-
-    @server.tool(auth=require_scopes("write"))                          for this tool
-    AuthMiddleware(auth=restrict_tag("admin", scopes=["admin"]))        for every tool with the tag
-
-FastMCP runs all such checks at each call. A check that is a scope also becomes a scope of the handler: then the error
-of a caller without it says which scope to ask for, and an AuthMode without tokens refuses the call with a reason.
-"""
+"""The scopes that an adopted server requires: of every caller, and for single tools, prompts and resources."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.adopt.component_scopes import scopes_of_all
+from mcp_functions.adopt.library import kind_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-# For each list: the method of FastMCP that returns its components, the attribute with the key of a component, and the
-# private attribute with the key that a component of a mounted server has in that server.
-LISTS = {
-    "tools": ("list_tools", "name", "_original_name"),
-    "prompts": ("list_prompts", "name", "_original_name"),
-    "resources": ("list_resources", "uri", "_original_uri"),
-    "resourceTemplates": ("list_resource_templates", "uri_template", "_original_uri_template"),
-}
+    from mcp_functions.adopt.handlers import AdoptedHandler
+    from mcp_functions.adopt.server import AdoptedServer
 
 
-async def read_scopes(server: Any) -> dict[tuple[str, str], set[str]]:  # noqa: ANN401 - a FastMCP
-    """Return the scopes that a server requires for each entry, by the entry's list and key."""
-    scopes = {}
-    for list_name in LISTS:
-        for key, versions in (await _read_list(server, list_name)).items():
-            # FastMCP looks for a version that the caller may use, so only what each version requires is required here.
-            scopes[list_name, key] = set.intersection(*versions)
-    return scopes
+class Scopes:
+    """The scopes that an adopted server requires: of all its callers, and for single tools, prompts and resources."""
+
+    def __init__(self, adopted: AdoptedServer) -> None:
+        """Read the options and the components of a server."""
+        self._restriction = _restriction(adopted.original)
+        self._of_server = _required_scopes(adopted.original)
+        self._of_all = scopes_of_all(adopted.original)
+        self._of_entries = adopted.component_scopes()
+
+    def restrict(self, handler: AdoptedHandler) -> None:
+        """Give a handler the scopes that the server requires for it."""
+        own = sorted(self._of_entries.get((handler.list_name, handler.key), self._of_all))
+        handler.scopes = tuple(dict.fromkeys([*self._of_server, *own]))
+        handler.restricted_by = self._restriction
+        if own and not self._restriction:
+            handler.restricted_by = f"auth=require_scopes({', '.join(map(repr, own))}) of {handler.name_in_errors}"
 
 
-# a FastMCP
-async def _read_list(server: Any, list_name: str) -> dict[str, list[set[str]]]:  # noqa: ANN401
-    """Return the scopes of each version of the components in one list, by their keys."""
-    method, key_attribute, inner_key_attribute = LISTS[list_name]
-    # what mounted servers require, by the id of the server
-    mounted: dict[int, dict[str, list[set[str]]]] = {}
-    found: dict[str, list[set[str]]] = {}
-    for component in await getattr(server, method)(run_middleware=False):
-        checks = [*as_list(component.auth), *middleware_checks(server)]
-        scopes = _scopes_of(checks, component.tags)
-        inner = getattr(component, "_server", None)
-        if inner is not None:
-            if id(inner) not in mounted:
-                mounted[id(inner)] = await _read_list(inner, list_name)
-            versions = mounted[id(inner)].get(str(getattr(component, inner_key_attribute)))
-            scopes |= set.intersection(*versions) if versions else set()
-        found.setdefault(str(getattr(component, key_attribute)), []).append(scopes)
-    return found
+def _required_scopes(server: Any) -> list[str]:  # noqa: ANN401 - of three libraries
+    """Return the scopes that the `auth` of a server requires of every caller, in the order of its author."""
+    verifier = getattr(server, "_token_verifier", None)  # of an MCPServer, beside its settings
+    return list(dict.fromkeys([*_scopes_of_verifier(_auth(server)), *_scopes_of_verifier(verifier)]))
 
 
-def scopes_of_all(server: object) -> set[str]:
-    """Return the scopes that the middleware of a FastMCP server requires for every component, whatever its tags."""
-    return _scopes_of(middleware_checks(server), ())
+def _scopes_of_verifier(auth: object, outer: tuple[object, ...] = ()) -> list[str]:
+    """Return the scopes that a verifier requires, with those of the verifiers that it calls."""
+    if any(auth is each for each in outer):  # a verifier may know the provider that calls it
+        return []
+    outer = (*outer, auth)
+    scopes = list(getattr(auth, "required_scopes", None) or ())
+    # MultiAuth takes a token that one of its verifiers takes, so only what all of them require is required.
+    sources = [_scopes_of_verifier(source, outer) for source in getattr(auth, "_sources", ())]
+    if sources:
+        scopes += [scope for scope in sources[0] if all(scope in source for source in sources)]
+    else:
+        for part in getattr(auth, "__dict__", {}).values():
+            scopes += _scopes_of_verifier(part, outer) if hasattr(part, "verify_token") else []
+    return list(dict.fromkeys(scopes))
 
 
-def middleware_checks(server: Any) -> list[object]:  # noqa: ANN401 - of three libraries
-    """Return the checks of `AuthMiddleware(auth=…)`."""
-    found: list[object] = []
-    for middleware in getattr(server, "middleware", ()):
-        if any(each.__name__ == "AuthMiddleware" for each in type(middleware).__mro__):
-            found += as_list(getattr(middleware, "auth", None))  # a subclass may have none
-    return found
+def _restriction(server: object) -> str:
+    """Return the name of the option that lets in only callers with an access token; "" if every caller may come in."""
+    return f"{kind_of(server)}(auth=…)" if _auth(server) else ""
 
 
-def as_list(checks: object) -> Sequence[object]:
-    """Return checks as a list: `auth=` takes one check, a list, or None."""
-    if isinstance(checks, list):
-        return checks
-    return [] if checks is None else [checks]
-
-
-def _scopes_of(checks: Iterable[object], tags: Iterable[str]) -> set[str]:
-    """Return the scopes in checks for a component with these tags. A check that is no scope has none here."""
-    found: set[str] = set()
-    for check in checks:
-        tag = getattr(check, "tag", None)
-        if tag is None or tag in tags:
-            found |= set(getattr(check, "required_scopes", ()))
-    return found
+def _auth(server: Any) -> object:  # noqa: ANN401 - of three libraries
+    return getattr(server, "auth", None) or getattr(getattr(server, "settings", None), "auth", None)

@@ -26,8 +26,7 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.methods import INPUT_REQUIRED_METHODS, is_input_required
 
-from mcp_functions.adopt.library import find_low_level
-from mcp_functions.adopt.options import answer_bound
+from mcp_functions.adopt.library import answer_bound, find_low_level
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InvalidRequestState, McpError
 from mcp_functions.seal.binding import caller_id
@@ -142,11 +141,7 @@ class _Boundary(RequestStateBoundary):
 
 
 async def _run_in_thread(call_kms: Callable[[], object]) -> None:
-    """Run a function that may call KMS in a thread.
-
-    Raises:
-        MCPError: the error of the function, as the library knows it.
-    """
+    """Run a function that may call KMS in a thread."""
     try:
         await to_thread.run_sync(call_kms)
     except McpError as error:

@@ -32,8 +32,8 @@ class AdoptedStep:
         Args:
             key: the name of the step in all rounds; each step of a call needs another one.
             function: the function to run. Its return annotation is the type of a recorded result.
-            args: arguments of the function: JSON values, models or dataclasses.
-            kwargs: arguments of the function: JSON values, models or dataclasses.
+            args: its arguments: JSON values, models or dataclasses.
+            kwargs: as `args`.
 
         Raises:
             InputRequired: the round ends before the step, and the next round runs it.

@@ -45,7 +45,7 @@ def random_wait(failure: errors.Failure, attempt: int) -> float:
     """
     first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
     longest_wait: float = first_wait * 2 ** (attempt - 1)
-    # the fraction is from [0, 1)
+    # The fraction is from [0, 1).
     return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48
 
 
@@ -70,7 +70,7 @@ class AwsClient:
         """
         limits = self._limits
         deadline = Deadline(limits.attempts * (limits.connect_seconds + limits.read_seconds))
-        # all attempts but the last one, which follows the loop
+        # All attempts but the last one, which follows the loop.
         for attempt in range(1, limits.attempts):
             try:
                 return self._send_once(path, headers, body, deadline)
@@ -85,12 +85,7 @@ class AwsClient:
         return self._send_once(path, headers, body, deadline)
 
     def _send_once(self, path: str, headers: Mapping[str, str], body: bytes, deadline: Deadline) -> Response:
-        """Send one signed request, once.
-
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: the response is an error.
-        """
+        """Send one signed request, once."""
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
@@ -116,10 +111,6 @@ class LambdaClient(AwsClient):
 
         Returns:
             `Payload`, a file with the function's response; `FunctionError` if the function failed.
-
-        Raises:
-            HTTPClientError: no complete response arrived.
-            ClientError: Lambda answered with an error.
         """
         headers = {"x-amz-invocation-type": InvocationType}
         name = quote(FunctionName, safe="-._~")

@@ -92,11 +92,7 @@ class DeadlineSocket:
         return BufferedReader(_Reader(self, file))
 
     def set_timeout(self) -> None:
-        """Give the next read or write the time until the deadline.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
+        """Give the next read or write the time until the deadline."""
         self._socket.settimeout(self.deadline.remaining())
 
 
@@ -171,7 +167,7 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        # it is None after "Connection: close": http.client has closed the connection
+        # After "Connection: close", http.client has closed the connection.
         if connection.sock is not None:
             self._idle.append(connection)
         return response
@@ -210,7 +206,6 @@ class ConnectionPool:
         except TimeoutError:
             raise errors.ConnectTimeoutError from None
         except OSError as error:
-            # plain connections that succeed do not need it
             import ssl
 
             if isinstance(error, ssl.SSLError):
@@ -219,14 +214,10 @@ class ConnectionPool:
 
 
 def open_connection(scheme: str, host: str, port: int, connect_seconds: float, deadline: Deadline) -> Connection:
-    """Open a connection.
+    """Open a connection, encrypted if the scheme is "https".
 
-    Args:
-        scheme: "https", or "http" for a connection without encryption.
-        host: the name or address of the host.
-        port: the port of the host.
-        connect_seconds: the time limit for each address of the host, and for the TLS handshake.
-        deadline: the deadline of the whole call.
+    `connect_seconds` limits the connection to each address of the host, and the TLS handshake; `deadline` the whole
+    call.
 
     Raises:
         OSError: the host does not accept the connection, is not trusted, or took too long.
@@ -265,11 +256,7 @@ def _encode_host(host: str) -> str | bytes:
 
 
 def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: Deadline) -> socket.socket:
-    """Start TLS on a connected socket, which is closed after an error.
-
-    Raises:
-        OSError: the host's certificate is not trusted, or the handshake failed or took too long.
-    """
+    """Start TLS on a connected socket, which is closed after an error."""
     try:
         connected.settimeout(deadline.remaining())
         return context.wrap_socket(connected, server_hostname=_encode_host(host))
@@ -281,7 +268,6 @@ def encrypt(connected: socket.socket, host: str, context: SSLContext, deadline: 
 @cache
 def tls_context() -> SSLContext:
     """Read the certificates that this machine trusts, once: that takes longer than a handshake."""
-    # only for encrypted connections
     import ssl
 
     return ssl.create_default_context()

@@ -16,24 +16,21 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# "lean", which is the default, allows our clients; "boto3" does not
-CLIENT_VARIABLE = "MCP_AWS_CLIENT"
+CLIENT_VARIABLE = "MCP_AWS_CLIENT"  # "lean", the default, allows our clients; "boto3" does not
 # Only boto3 understands these variables.
 BOTO3_VARIABLES = (
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "all_proxy", "ALL_PROXY",
 )  # fmt: skip
-# only for https
 TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")
-PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")  # only for http
+PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")
 # The files that boto3 reads -> the variable that names another file in its place.
 BOTO3_FILES = {
     "~/.aws/config": "AWS_CONFIG_FILE",
     "~/.aws/credentials": "AWS_SHARED_CREDENTIALS_FILE",
 }
-# service -> its name in AWS_ENDPOINT_URL_…, where they differ
-SERVICE_IDS = {"secretsmanager": "secrets_manager"}
+SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # the names in AWS_ENDPOINT_URL_…
 # REGION and URL are texts, not compiled patterns: a cold start compiles a pattern only if it needs that pattern.
 # China ("cn") has another domain
 REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"
@@ -56,9 +53,8 @@ class Credentials(NamedTuple):
 class CallLimits(NamedTuple):
     """The limits of the calls of one client."""
 
-    # the limit of a connection to each address of the host, and of the TLS handshake
-    connect_seconds: float
-    read_seconds: float  # the limit of each request and its response
+    connect_seconds: float  # for each address of the host, and for the TLS handshake
+    read_seconds: float  # for each request and its response
     attempts: int  # how often a call is tried; 1 for calls that must not happen twice
 
 
@@ -118,7 +114,7 @@ def _needs_boto3(environ: Mapping[str, str], scheme: str) -> bool:
         if environ.get(name, "") not in {"", os.devnull}:
             return True
     for path, variable in BOTO3_FILES.items():
-        # by os.devnull: any other value has returned True above
+        # It is os.devnull, because any other value has returned True above.
         is_replaced = environ.get(variable)
         # A cold start does not import pathlib, so this is os.path.
         if not is_replaced and os.path.exists(os.path.expanduser(path)):  # noqa: PTH110, PTH111

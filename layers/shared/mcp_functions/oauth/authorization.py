@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.oauth import pages, responses
 from mcp_functions.oauth.client_metadata import digest_id
@@ -31,17 +31,18 @@ from mcp_functions.oauth.sign_in import SignIn, consent_of_request, read_sign_in
 if TYPE_CHECKING:
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.json_types import CodeClaims
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.sealed_values import Purpose
     from mcp_functions.oauth.services import Services
     from mcp_functions.protocol.event_types import Response
 
-# printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
+# Printable ASCII (RFC 6749, appendix A.5). The limit keeps the URLs that carry it short.
 STATE = r"[ -~]{0,2048}"
 # A provider's code: visible ASCII (RFC 6749, A.11) without `"` and the backslash. Our code holds it as JSON, so the
 # escapes of these two characters could make it too long.
 PROVIDER_CODE = r"[!#-\[\]-~]{1,4096}"
-# the provider's error -> the client's; a client gets any other error as "server_error"
+# The provider's error -> the client's. A client gets any other error as "server_error".
 FORWARDED_ERRORS = {
     **dict.fromkeys(PERSON_ERRORS, "access_denied"),
     "temporarily_unavailable": "temporarily_unavailable",
@@ -101,24 +102,20 @@ def _show_consent_page(
     page = pages.consent_page(client, sign_in, sealed_sign_in, services.settings)
     cookies = services.browsers.cookies(request, browser)
     # With no-referrer, a browser would send `Origin: null` with the form of the page.
-    return responses.make_page(200, page, referrer_policy="same-origin", cookies=cookies)
+    return responses.make_page(200, page, cookies, referrer_policy="same-origin")
 
 
 def _open_sign_in(
     purpose: Purpose, value: str, refusal: str, request: OAuthRequest, services: Services
-) -> tuple[Browser, SignIn, dict[str, Any]]:
-    """Return the browser of a sealed sign-in, the sign-in, and all claims of the value.
-
-    Raises:
-        OAuthError: the value was not sealed for this browser, as `refusal` says; or the client is blocked by now.
-    """
+) -> tuple[Browser, SignIn, str]:
+    """Return the browser of a sealed sign-in, the sign-in, and its seed: "" before the browser went to the provider."""
     opened = services.browsers.open(purpose, value, request)
     if opened is None:
         raise OAuthError(code="invalid_request", description=refusal)
     browser, claims = opened
     sign_in = SignIn.from_claims(claims)
     services.clients.check_not_blocked(sign_in.client, sign_in.site, sign_in.redirect)
-    return browser, sign_in, claims
+    return browser, sign_in, claims.get("seed", "")
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
@@ -132,13 +129,13 @@ def decide(request: OAuthRequest, services: Services) -> Response:
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
         raise OAuthError(code="invalid_request", description="the form comes from another site", status=403)
     form = request.parameters
-    browser, sign_in, _claims = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
+    browser, sign_in, _seed = _open_sign_in(CONSENT, form.get("request", ""), LATE_FORM, request, services)
     if form.get("decision") != "allow":
         denied = OAuthError(code="access_denied", description="the user did not consent")
         if _may_get_errors(sign_in.client, sign_in.consent, request, services):
             return _redirect_error(sign_in.redirect, sign_in.state, denied, services)
         denied.note()
-        return responses.make_page(200, pages.last_page("cancelled.html"), referrer_policy="no-referrer")
+        return responses.make_page(200, pages.last_page("cancelled.html"))
     cookies = []
     if sign_in.consent and form.get("remember") == "yes":
         cookies.append(services.browsers.remember(request, browser, sign_in.consent))
@@ -167,7 +164,7 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         OAuthError: this browser did not start the sign-in, or another provider answered.
     """
     parameters = request.parameters
-    _browser, sign_in, claims = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
+    _browser, sign_in, seed = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
     services.provider.check_issuer(parameters.get("iss"))
     code = parameters.get("code", "")
     if "error" in parameters or not re.fullmatch(PROVIDER_CODE, code):
@@ -176,7 +173,12 @@ def finish(request: OAuthRequest, services: Services) -> Response:
         error.note()
         response = error.parameters()
     else:
-        code_claims = {"code": code, **{name: claims[name] for name in ("seed", "challenge", "scope", "redirect")}}
-        bound_to = (sign_in.client, "", services.settings.resource)
-        response = {"code": services.values.seal(CODE, code_claims, *bound_to)}
+        claims: CodeClaims = {
+            "code": code,
+            "seed": seed,
+            "challenge": sign_in.challenge,
+            "scope": sign_in.scope,
+            "redirect": sign_in.redirect,
+        }
+        response = {"code": services.values.seal(CODE, claims, sign_in.client, "", services.settings.resource)}
     return responses.make_redirect(302, response_url(sign_in.redirect, sign_in.state, response, services.settings))

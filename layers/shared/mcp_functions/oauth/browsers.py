@@ -3,7 +3,7 @@
     mcp-browser-<time>-<tag>   a random id; the values that are sealed for it open only in a browser that has it
     mcp-consents               the consents that the user gave before in this browser, sealed
 
-Sealed means encrypted and authenticated. `<time>` is when the id was made, in unix seconds.
+`<time>` is when the id was made, in unix seconds.
 
 A new browser may open several pages at once, and gets an id with each. So each id has a cookie of its own, and none
 replaces another. A sealed value ends with the tag of its id, so that it is opened with this id alone: a wrong try
@@ -88,12 +88,7 @@ class Browsers:
         return self._values.seal(purpose, claims, browser.digest) + TAG_START + browser.tag
 
     def open(self, purpose: Purpose, value: str, request: OAuthRequest) -> tuple[Browser, dict[str, Any]] | None:
-        """Return the claims of a value, and the browser by the id that opens it; None if no id of it does.
-
-        Raises:
-            OAuthError: the request has no valid cookie.
-            McpError: KMS does not answer, or the caller's budget is empty.
-        """
+        """Return the claims of a value, and the browser by the id that opens it; None if no id of it does."""
         browsers = self.recognise(request)
         if not browsers:
             raise OAuthError(code="invalid_request", description="the browser sent no cookie", status=403)

@@ -27,26 +27,10 @@ class CallerBudgets:
     """The budgets of all callers for one kind of work."""
 
     def __init__(self, *, at_once: int, seconds_per_unit: float, reason: str, now: Callable[[], float]) -> None:
-        """Start with full budgets.
-
-        Args:
-            at_once: the units of a full budget.
-            seconds_per_unit: how long it takes until one unit is refilled.
-            reason: why a caller with an empty budget is refused, for the log.
-            now: the clock, unix seconds.
-        """
+        """Start with full budgets, of `at_once` units. The log has the `reason` why a caller is refused."""
         self._buckets = TokenBuckets(at_once, 1 / seconds_per_unit)
         self._reason = reason
         self._now = now
-
-    def charge(self, caller_id: str) -> None:
-        """Take a unit from a caller's budget.
-
-        Raises:
-            Busy: the budget is empty.
-        """
-        if not self._buckets.take(caller_id, 1, self._now()):
-            raise Busy(reason=self._reason)
 
     @contextmanager
     def charged_if_refused(self, caller_id: str) -> Iterator[None]:
@@ -55,8 +39,9 @@ class CallerBudgets:
         Raises:
             Busy: the budget is empty, so the block does not run.
         """
-        # before the block runs, because many requests may run at the same time
-        self.charge(caller_id)
+        # Before the block runs, because many requests may run at the same time.
+        if not self._buckets.take(caller_id, 1, self._now()):
+            raise Busy(reason=self._reason)
         is_refused = False
         try:
             yield
@@ -94,7 +79,7 @@ class FetchBudgets:
         try:
             yield
         finally:
-            # the clock may be set meanwhile
+            # The clock may be set meanwhile.
             unused = self._most - min(self._most, max(0.0, self._now() - begun))
             for buckets, payer in ((self._callers, caller_id), (self._container, EVERYBODY)):
                 buckets.put_back(payer, unused, self._now())

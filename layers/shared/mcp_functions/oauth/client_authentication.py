@@ -12,27 +12,26 @@ from __future__ import annotations
 
 import base64
 import hmac
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_plus
 
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.client_metadata import SECRET_METHODS, digest_id
 from mcp_functions.oauth.clients import hash_secret
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.json_web_tokens import BadToken, UnknownKey
+from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.oauth.sealed_values import REFRESH
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.json_types import TokenClaims
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.services import Services
 
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"  # RFC 7523, section 2.2
-# from now until an assertion expires: a thief may present it for so long
-MAX_ASSERTION_SECONDS = 600
+MAX_ASSERTION_SECONDS = 600  # until an assertion expires: a thief may present it for so long
 SKEW_SECONDS = 60  # the clock of a client may differ by this
 
 
@@ -45,12 +44,7 @@ class Credentials(NamedTuple):
 
 
 def authenticate(request: OAuthRequest, endpoint: str, services: Services) -> Client:
-    """Return the client that sent a request to an endpoint, "/token" or "/revoke".
-
-    Raises:
-        OAuthError: the client does not prove its identity.
-        McpError: KMS does not answer, or the caller's budget is empty.
-    """
+    """Return the client that sent a request to an endpoint, "/token" or "/revoke"."""
     credentials = _read_credentials(request)
     client = services.clients.find(
         credentials.client_id, request.caller_id, lambda: _has_refresh_token(request, credentials.client_id, services)
@@ -129,22 +123,17 @@ def _subject(assertion: str) -> str:
     return str(claims.get("sub", ""))
 
 
-def _verify_assertion(assertion: str, client: Client, request: OAuthRequest, services: Services) -> dict[str, Any]:
+def _verify_assertion(assertion: str, client: Client, request: OAuthRequest, services: Services) -> TokenClaims:
     """Return the claims of the JWT with which a client proves that it has a private key."""
-    keys = services.clients.keys(client, request.caller_id)
     try:
-        try:
-            return json_web_tokens.verify(assertion, keys)
-        except UnknownKey:
-            keys = services.clients.keys(client, request.caller_id, again=True)
-            return json_web_tokens.verify(assertion, keys)
+        return json_web_tokens.verify_with(partial(services.clients.keys, client, request.caller_id), assertion)
     except BadToken:
         raise OAuthError(
             code="invalid_client", description="the client assertion is not signed by a key of the client"
         ) from None
 
 
-def _problem(claims: Mapping[str, Any], client_id: str, audiences: set[str], now: float) -> str | None:
+def _problem(claims: TokenClaims, client_id: str, audiences: set[str], now: float) -> str | None:
     """Return what is wrong with the claims of an assertion (RFC 7523, section 3); None if nothing is."""
     if claims.get("iss") != client_id or claims.get("sub") != client_id:
         return "the client assertion is about another client"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.oauth import redirects
 from mcp_functions.oauth.documents import may_be_fetched
@@ -16,7 +16,7 @@ from mcp_functions.protocol.json_writer import base64url, dumps_ascii
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_functions.oauth.json_types import ClientMetadata, KeySet
 
 GRANTS = ("authorization_code", "refresh_token")
 # How a client may authenticate at the token endpoint (`client_authentication`).
@@ -40,8 +40,7 @@ class Client(NamedTuple):
     redirect_uris: tuple[str, ...]  # the URIs that the client may use
     method: str = "none"  # one of METHODS
     secret_digest: str = ""  # SHA-256 of its secret, in hexadecimal
-    # the client's JWK set; None if it has a URL, or needs no keys
-    keys: Mapping[str, Any] | None = None
+    keys: KeySet | None = None  # the client's JWK set; None if it has a URL, or needs no keys
     keys_url: str = ""  # the URL of the client's JWK set
     site: str = ""  # the host of the client's metadata document; "" if it has none
 
@@ -61,22 +60,13 @@ def digest_id(client_id: str) -> str:
     return base64url(hashlib.sha256(client_id.encode()).digest())
 
 
-def read(metadata: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
-    """Read the metadata of a client.
-
-    Args:
-        metadata: the JSON value.
-        client_id: the id of the client; "" if the client gets its id later.
-        secret_digest: as in `Client`.
-        site: as in `Client`.
-
-    Raises:
-        OAuthError: the metadata is not that of a client that can sign in here.
-    """
-    if not isinstance(metadata, dict):
+def read(document: object, client_id: str = "", *, secret_digest: str = "", site: str = "") -> Client:
+    """Read the metadata of a client, which is any JSON value. `client_id` is "" if the client gets its id later."""
+    if not isinstance(document, dict):
         raise OAuthError(code="invalid_client_metadata", description="the metadata is not a JSON object")
     # RFC 7592, 2.2: "null or JSON null … treated as being omitted"; some hosts write so into a registration, too.
-    metadata = {name: value for name, value in metadata.items() if value is not None}
+    given = {name: value for name, value in document.items() if value is not None}
+    metadata = cast("ClientMetadata", given)
     method = metadata.get("token_endpoint_auth_method", "none")
     if method not in METHODS:
         raise OAuthError(code="invalid_client_metadata", description="token_endpoint_auth_method is not supported")
@@ -106,10 +96,11 @@ def _read_name(name: object) -> str:
     return " ".join(visible.split())[:MAX_NAME_CHARS]
 
 
-def _check_flow(metadata: Mapping[str, Any]) -> None:
+def _check_flow(metadata: ClientMetadata) -> None:
     """Refuse a client that cannot use the authorization code flow, which is the default (RFC 7591, section 2)."""
-    for name, needed in (("response_types", "code"), ("grant_types", "authorization_code")):
-        offered = metadata.get(name, [needed])
+    responses = metadata.get("response_types", ["code"])
+    grants = metadata.get("grant_types", ["authorization_code"])
+    for offered, needed in ((responses, "code"), (grants, "authorization_code")):
         if not isinstance(offered, list) or needed not in offered:
             raise OAuthError(
                 code="invalid_client_metadata", description="only the authorization code flow is supported"
@@ -133,7 +124,7 @@ def _read_redirect_uris(uris: object, site: str) -> tuple[str, ...]:
     return usable
 
 
-def _read_keys(metadata: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, str]:
+def _read_keys(metadata: ClientMetadata) -> tuple[KeySet | None, str]:
     """Return the JWK set of a client and "", or None and the URL of the set."""
     keys = metadata.get("jwks")
     url = metadata.get("jwks_uri")

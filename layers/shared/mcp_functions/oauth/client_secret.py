@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
-# of a JSON object; the first one that is a text is the secret
+# The members of a JSON object that may be the secret, the first one first.
 MEMBERS = ("client_secret", "ClientSecret", "secret")
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 
@@ -42,12 +42,7 @@ class ClientSecret:
         self._fresh_until = 0.0
 
     def get(self) -> str:
-        """Return the secret; "" if there is none.
-
-        Raises:
-            TemporarilyUnavailable: Secrets Manager does not answer.
-            Misconfigured: the secret does not exist, or this function's role may not read it.
-        """
+        """Return the secret; "" if there is none."""
         if not self._arn:
             return ""
         with self._lock:
@@ -62,7 +57,7 @@ def _read(arn: str) -> str:
     try:
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
     except (KeyError, ValueError, TypeError):
-        # the cause could quote the secret
+        # The cause could quote the secret.
         raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None
     # botocore's classes are not imported; its text may quote the request
     except Exception as error:  # noqa: BLE001

@@ -1,17 +1,15 @@
 """The clients of this authorization server: a client id comes in, a checked `Client` goes out.
 
-    a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
-    "ks1.…"                          a client that registered; the id holds its metadata, sealed, so none is stored
-    "https://…"                      a client that publishes a metadata document under this URL
-
-Sealed means encrypted and authenticated.
+a name that the operator chose   a pre-registered client, from MCP_OAUTH_CLIENTS
+"ks1.…"                          a client that registered; the id holds its metadata, sealed, so none is stored
+"https://…"                      a client that publishes a metadata document under this URL
 """
 
 from __future__ import annotations
 
 import hashlib
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions import observability
 from mcp_functions.oauth import client_metadata, redirects
@@ -21,9 +19,10 @@ from mcp_functions.oauth.sealed_values import CLIENT, PREFIX, SealedValues
 from mcp_functions.observability import lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.oauth.documents import Documents
+    from mcp_functions.oauth.json_types import KeySet
     from mcp_functions.oauth.settings import OAuthSettings
 
 UNKNOWN = "the client is unknown: register again"
@@ -39,16 +38,12 @@ class Clients:
         self._documents = documents
 
     def find(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool] = lambda: False) -> Client:
-        """Return the client with an id, and note the id for the log line of the request.
+        """Return the client with an id, which is any text, and note the id for the log line of the request.
 
         Args:
-            client_id: the id from the client; any text.
+            client_id: the id from the client.
             caller_id: the caller whose limits count the fetch of a document, or a forged id.
             is_in_use: whether a registration that has expired is still in use, and so counts.
-
-        Raises:
-            OAuthError: there is no such client, or it is blocked.
-            McpError: KMS does not answer, or the caller's budget is empty.
         """
         # The log line shows a digest of it as `flow`. An operator blocks a client by the digest, the id or the host.
         observability.current().flow = client_id
@@ -60,11 +55,7 @@ class Clients:
         return client
 
     def check_not_blocked(self, id_digest: str, site: str, redirect: str = "") -> None:
-        """Check that the operator has blocked neither a client, by its digest or its site, nor where an answer goes.
-
-        Raises:
-            OAuthError: the operator has.
-        """
+        """Check that the operator has blocked neither a client, by its digest or its site, nor where an answer goes."""
         names = self._settings.blocked_clients
         logged = id_digest[: lines.DIGEST_CHARS]  # the log has the digest of an id, cut off
         if site in names or logged in names or logged in map(lines.digest, names):
@@ -72,23 +63,14 @@ class Clients:
         if redirect and redirects.destination(redirect) in self._settings.blocked_hosts:
             raise OAuthError(code="invalid_client", description="the host of a redirect URI is blocked")
 
-    def keys(self, client: Client, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
-        """Return the JWK set of a client; with `again`, not the one in memory.
-
-        Raises:
-            OAuthError: the client has no keys any more.
-            McpError: the keys cannot be fetched now.
-        """
+    def keys(self, client: Client, caller_id: str, *, again: bool = False) -> KeySet:
+        """Return the JWK set of a client; with `again`, not the one in memory."""
         if client.keys is not None:
             return client.keys
-        return self._documents.get(client.keys_url, caller_id, again=again)
+        return cast("KeySet", self._documents.get(client.keys_url, caller_id, again=again))
 
     def create(self, metadata: object) -> tuple[Client, str]:
-        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata.
-
-        Raises:
-            OAuthError: the metadata is not that of a client that can sign in here.
-        """
+        """Return a new client, and its secret ("" if it has none). Nothing is stored: the id holds the metadata."""
         client = client_metadata.read(metadata)
         if self._leads_to_blocked_host(client):
             raise OAuthError(code="invalid_redirect_uri", description="the host of a redirect URI is blocked")
@@ -96,8 +78,19 @@ class Clients:
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
             client = client._replace(secret_digest=hash_secret(secret))
-        client_id = self._values.seal(CLIENT, self._claims(client))
-        return client._replace(id=client_id), secret
+        # What the id holds; `_registered` reads it.
+        claims = {
+            "generation": self._settings.client_generation,
+            "name": client.name,
+            "redirects": client.redirect_uris,
+            "method": client.method,
+            "secret": client.secret_digest,
+            "keys": client.keys,
+            "keys_url": client.keys_url,
+            # It makes each id unique, so that a block or a consent concerns one registration.
+            "salt": secrets.token_urlsafe(9),
+        }
+        return client._replace(id=self._values.seal(CLIENT, claims)), secret
 
     def _leads_to_blocked_host(self, client: Client) -> bool:
         hosts = {redirects.destination(uri) for uri in client.redirect_uris}
@@ -131,20 +124,6 @@ class Clients:
             keys=claims["keys"],
             keys_url=claims["keys_url"],
         )
-
-    def _claims(self, client: Client) -> dict[str, Any]:
-        """Return what the id of a registered client holds; `_registered` reads it."""
-        return {
-            "generation": self._settings.client_generation,
-            "name": client.name,
-            "redirects": client.redirect_uris,
-            "method": client.method,
-            "secret": client.secret_digest,
-            "keys": client.keys,
-            "keys_url": client.keys_url,
-            # It makes each id unique, so that a block or a consent concerns one registration.
-            "salt": secrets.token_urlsafe(9),
-        }
 
     def _published(self, url: str, caller_id: str) -> Client:
         """Read a metadata document (draft-ietf-oauth-client-id-metadata-document)."""

@@ -7,20 +7,20 @@ is silent for a moment must not look like a client that is gone.
 from __future__ import annotations
 
 from threading import Lock
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp_functions.oauth.errors import OAuthError
 from mcp_functions.protocol.errors import Busy, TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+D = TypeVar("D")  # a document
 KEPT_SECONDS = 24 * 3600  # how long a copy serves while its site is silent
-# how long a site is not asked again if a copy serves, or if the document is gone
+# How long a site is not asked again if a copy serves, or if the document is gone.
 PAUSE_SECONDS = 60
-# the same if nothing serves: a site that is back must not be missed for long
+# The same if nothing serves: a site that is back must not be missed for long.
 SHORT_PAUSE_SECONDS = 5
 MAX_COPIES = 256
 
@@ -28,7 +28,7 @@ MAX_COPIES = 256
 class Copy(NamedTuple):
     """What is known of a document."""
 
-    document: Mapping[str, Any] = MappingProxyType({})  # empty if none was read
+    document: Any = None  # None if none was read
     read_at: float = 0.0  # unix seconds
     next_read: float = 0.0  # when the site is asked again, in unix seconds
     failure: OAuthError | TemporarilyUnavailable | None = None  # why the last read has failed
@@ -42,33 +42,30 @@ class Copies:
         self._now = now
         self._fresh_seconds = fresh_seconds
         self._copies: dict[str, Copy] = {}  # by URL, the oldest first
-        # held while the copies change: the local server answers requests in several threads
+        # Held while the copies change: the local server answers requests in several threads.
         self._lock = Lock()
 
-    def get(self, url: str, read: Callable[[], Mapping[str, Any]], *, again: bool = False) -> Mapping[str, Any]:
-        """Return the document at a URL.
+    def get(self, url: str, read: Callable[[str], D], *, again: bool = False) -> D:
+        """Return the document at a URL; raise as `read` did if no copy serves.
 
         Args:
             url: the URL.
-            read: reads the document. An OAuthError `invalid_client` means that there is none any more.
+            read: reads the document at a URL. An OAuthError `invalid_client` means that there is none any more.
             again: whether to read it now, because the copy lacks something that is needed.
-
-        Raises:
-            OAuthError, TemporarilyUnavailable: `read` has raised it, and no copy serves.
         """
         copy = self._copies.get(url, Copy())
         if self._now() >= copy.next_read or (again and copy.failure is None):
             copy = self._read(url, read, copy)
         serves = copy.document and self._now() < copy.read_at + KEPT_SECONDS
         if copy.failure and (again or not serves):
-            # the copy must not keep the requests of the traceback
+            # The copy must not keep the requests of the traceback.
             raise copy.failure.with_traceback(None)
-        return copy.document
+        document: D = copy.document
+        return document
 
-    def _read(self, url: str, read: Callable[[], Mapping[str, Any]], last: Copy) -> Copy:
+    def _read(self, url: str, read: Callable[[str], object], last: Copy) -> Copy:
         try:
-            document = read()
-            copy = Copy(document, self._now(), self._now() + self._fresh_seconds)
+            copy = Copy(read(url), self._now(), self._now() + self._fresh_seconds)
         except Busy as busy:  # this caller may not cause a read, but others may
             return last._replace(failure=busy)
         except (OAuthError, TemporarilyUnavailable) as error:

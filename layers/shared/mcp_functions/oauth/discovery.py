@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_functions.oauth.client_metadata import GRANTS, METHODS
 from mcp_functions.oauth.json_web_tokens import ALGORITHMS
 
 if TYPE_CHECKING:
+    from mcp_functions.oauth.json_types import KeySet, ProviderMetadata
     from mcp_functions.oauth.settings import OAuthSettings
 
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-# this server signs nothing, because the provider issues the tokens
-NO_KEYS: dict[str, Any] = {"keys": []}
+# This server signs nothing, because the provider issues the tokens.
+NO_KEYS: KeySet = {"keys": []}
 
 
-def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
+# What this server supports, in its metadata.
+SUPPORTED: ProviderMetadata = {
+    "response_types_supported": ["code"],
+    "response_modes_supported": ["query"],
+    "grant_types_supported": list(GRANTS),
+    "code_challenge_methods_supported": ["S256"],
+    "token_endpoint_auth_methods_supported": list(METHODS),
+    "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
+    "revocation_endpoint_auth_methods_supported": list(METHODS),
+    "authorization_response_iss_parameter_supported": True,
+}
+# OpenID Connect Discovery requires these members and `jwks_uri`, although this server issues no ID token.
+OPENID_MEMBERS: ProviderMetadata = {
+    "subject_types_supported": ["public"],
+    "id_token_signing_alg_values_supported": ["RS256"],
+}
+
+
+def documents(settings: OAuthSettings) -> dict[str, ProviderMetadata | KeySet]:
     """Return the documents by their paths.
 
     The issuer may have a path, for example https://example.com/sign-in. RFC 8414 appends it to the well-known path, and
@@ -34,27 +53,18 @@ def documents(settings: OAuthSettings) -> dict[str, dict[str, Any]]:
     }
 
 
-def _metadata(settings: OAuthSettings) -> dict[str, Any]:
+def _metadata(settings: OAuthSettings) -> ProviderMetadata:
     url = settings.url
-    metadata: dict[str, Any] = {
+    metadata: ProviderMetadata = {
         "issuer": url,
         "authorization_endpoint": f"{url}/authorize",
         "token_endpoint": f"{url}/token",
         "revocation_endpoint": f"{url}/revoke",
-        "response_types_supported": ["code"],
-        "response_modes_supported": ["query"],
-        "grant_types_supported": list(GRANTS),
-        "code_challenge_methods_supported": ["S256"],
-        "token_endpoint_auth_methods_supported": list(METHODS),
-        "token_endpoint_auth_signing_alg_values_supported": list(ALGORITHMS),
-        "revocation_endpoint_auth_methods_supported": list(METHODS),
-        "authorization_response_iss_parameter_supported": True,
+        **SUPPORTED,
         "client_id_metadata_document_supported": settings.documents,
         "protected_resources": [settings.resource],
-        # OpenID Connect Discovery requires these members, although this server issues no ID token.
         "jwks_uri": f"{url}{KEYS}",
-        "subject_types_supported": ["public"],
-        "id_token_signing_alg_values_supported": ["RS256"],
+        **OPENID_MEMBERS,
     }
     if settings.registration:
         metadata["registration_endpoint"] = f"{url}/register"

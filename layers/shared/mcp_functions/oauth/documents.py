@@ -32,7 +32,7 @@ from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from ssl import SSLContext
 
 PORT = 443
@@ -81,25 +81,21 @@ class Documents:
         self._network = network or Network()
         self._copies = Copies(now, FRESH_SECONDS)
 
-    def get(self, url: str, caller_id: str, *, again: bool = False) -> Mapping[str, Any]:
-        """Return the JSON object at a URL; for `again`, see `Copies.get`.
+    def get(self, url: str, caller_id: str, *, again: bool = False) -> dict[str, Any]:
+        """Return the JSON object at a URL; for `again`, see `Copies.get`."""
 
-        Raises:
-            OAuthError: the site says that there is none (`invalid_client`), or it is not usable.
-            TemporarilyUnavailable: the site does not answer, or (`Busy`) too much time went into fetches.
-        """
-        return self._copies.get(url, lambda: self._fetch(url, caller_id), again=again)
+        def read(url: str) -> dict[str, Any]:
+            try:
+                with self._budgets.charged(caller_id):
+                    return fetch(url, self._network)
+            except Gone:
+                raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
+            except WrongAnswer:
+                raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
+            except NoAnswer:
+                raise TemporarilyUnavailable(reason="client_document:unavailable") from None
 
-    def _fetch(self, url: str, caller_id: str) -> dict[str, Any]:
-        try:
-            with self._budgets.charged(caller_id):
-                return fetch(url, self._network)
-        except Gone:
-            raise OAuthError(code="invalid_client", description="the document of the client is gone") from None
-        except WrongAnswer:
-            raise OAuthError(code="invalid_client_metadata", description=UNREADABLE) from None
-        except NoAnswer:
-            raise TemporarilyUnavailable(reason="client_document:unavailable") from None
+        return self._copies.get(url, read, again=again)
 
 
 def may_be_fetched(url: str) -> bool:
@@ -126,7 +122,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
         raise Gone
     if https.may_succeed_later(response.status):
         raise NoAnswer
-    # a redirect is refused too, because nothing has checked where it leads
+    # A redirect is refused too, because nothing has checked where it leads.
     if response.status != HTTPStatus.OK:
         raise WrongAnswer
     return https.read_json(response)
@@ -148,11 +144,11 @@ def _match_url(url: str) -> re.Match[str] | None:
 
 def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequence[str]:
     """Resolve a host. One address that is not public is enough to refuse the host."""
-    # the system's resolver has no time limit, so a thread waits for it
+    # The system's resolver has no time limit, so a thread waits for it.
     resolver = ThreadPoolExecutor(max_workers=1)
     try:
         resolved = resolver.submit(network.resolve, host).result(deadline.remaining())
-    # no address, or no answer in time; or the name is too long for a host
+    # No address, or no answer in time; or the name is too long for a host.
     except (OSError, UnicodeError):
         raise NoAnswer from None
     finally:
@@ -168,7 +164,7 @@ def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadl
         try:
             connected = network.connect(address, deadline.remaining())
             encrypted = encrypt(connected, host, network.tls(), deadline)
-        # an SSLCertVerificationError is one: the certificate is not that of the host
+        # An SSLCertVerificationError is one: the certificate is not that of the host.
         except ValueError:
             raise WrongAnswer from None
         except OSError:

@@ -1,5 +1,8 @@
 """The errors of OAuth, as in {"error": "invalid_grant", "error_description": "the ID token has expired"}.
 
+A function of this package raises an OAuthError if it refuses a request, and an McpError if KMS, the provider or a site
+does not answer, or the budget of the caller is empty. `function` makes responses of both.
+
 A description is a constant of this package, so a response and a log line may hold it. An OAuthError is raised `from
 None`, because its cause may quote the request.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions import aws
 from mcp_functions.http.request_log import RequestLog, note_response
@@ -19,11 +19,11 @@ from mcp_functions.oauth.services import Services
 from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.oauth.documents import Network
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.event_types import LambdaContext, Response
+    from mcp_functions.protocol.event_types import Event, LambdaContext, Response
     from mcp_functions.seal.kms import Wrapping
 
 
@@ -43,36 +43,29 @@ def serve_oauth(
         now: the clock, unix seconds, which tests replace.
     """
     aws.prepare("kms")
-    return OAuthFunction(wrapping=wrapping, network=network, logger=logger, now=now)
+
+    def make_services(function_name: str) -> Services:
+        return Services(os.environ, function_name, now, wrapping=wrapping, network=network)
+
+    return OAuthFunction(make_services, RequestLog(logger), now)
 
 
 class OAuthFunction:
-    """A Lambda entry point: `handler(event, context)`.
+    """A Lambda entry point: `handler(event, context)`."""
 
-    Attributes:
-        handlers: the MCP handlers; there are none, so the catalog does not list this function.
-    """
+    handlers = ()  # there are no MCP handlers, so the catalog does not list this function
 
-    def __init__(
-        self,
-        *,
-        wrapping: Sequence[Wrapping] | None,
-        network: Network | None,
-        logger: Logger | None,
-        now: Callable[[], float],
-    ) -> None:
-        """Keep what the first event needs; for the arguments, see `serve_oauth`."""
+    def __init__(self, make_services: Callable[[str], Services], log: RequestLog, now: Callable[[], float]) -> None:
+        """Keep what the first event needs. `make_services` gets the physical name of the function."""
         # Powertools' Tracer reads the name of the entry point; an object has none by itself
         self.__name__ = "handler"
-        self.handlers: tuple[Any, ...] = ()
+        self._make_services = make_services
+        self._log = log
         self._now = now
-        self._wrapping = wrapping
-        self._network = network
-        self._log = RequestLog(logger)
         self._services: Services | None = None
         self._lock = Lock()
 
-    def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
+    def __call__(self, event: Event, context: LambdaContext) -> Response:
         """Respond to one event.
 
         Raises:
@@ -97,7 +90,5 @@ class OAuthFunction:
         """Make the services once. Lambda runs one request at a time, but the local harness runs several."""
         with self._lock:
             if self._services is None:
-                self._services = Services(
-                    os.environ, function_name, self._now, wrapping=self._wrapping, network=self._network
-                )
+                self._services = self._make_services(function_name)
             return self._services

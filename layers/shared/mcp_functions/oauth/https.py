@@ -30,14 +30,9 @@ class WrongAnswer(NoAnswer):
 def exchange(
     connection: Connection, target: str, limit: int, headers: Mapping[str, str] | None = None, body: bytes | None = None
 ) -> Response:
-    """Send a request, read its response and close the connection.
+    """Send a POST, or a GET without a body; read the response and close the connection, which has the deadline.
 
-    Args:
-        connection: the connection, which has the deadline.
-        target: the path and the query of the URL, "/token?v=1".
-        limit: the largest number of bytes of the response's body.
-        headers: further headers of the request.
-        body: the body of a POST; None sends a GET.
+    `target` is the path and the query of the URL, "/token?v=1". The response's body has at most `limit` bytes.
 
     Raises:
         NoAnswer: the response did not arrive in time.
@@ -47,7 +42,7 @@ def exchange(
     sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
     try:
         connection.request(method, target, body, sent)
-        # one byte more shows that the body is too large
+        # One byte more shows that the body is too large.
         response = read_response(connection, limit + 1)
     except (OSError, HTTPException, ValueError):
         raise NoAnswer from None
@@ -59,11 +54,7 @@ def exchange(
 
 
 def read_json(response: Response) -> dict[str, Any]:
-    """Return the JSON object in a response.
-
-    Raises:
-        WrongAnswer: the media type or the body is another one.
-    """
+    """Return the JSON object in a response."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     has_json_suffix = media_type.startswith("application/") and media_type.endswith("+json")
     if media_type != "application/json" and not has_json_suffix:

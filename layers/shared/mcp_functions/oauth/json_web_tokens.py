@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa, utils
@@ -20,7 +20,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
+
+    from mcp_functions.oauth.json_types import JoseHeader, Jwk, KeySet, TokenClaims
 
 RSA = "RS256"
 ELLIPTIC = "ES256"
@@ -35,8 +37,8 @@ COORDINATE_BYTES = 32  # of a coordinate on the curve P-256, and of each half of
 class ParsedToken(NamedTuple):
     """A token whose signature is not verified yet."""
 
-    header: dict[str, Any]
-    claims: dict[str, Any]
+    header: JoseHeader
+    claims: TokenClaims
     signed: bytes  # the part of the text that the signature covers
     signature: bytes
 
@@ -54,16 +56,20 @@ class UnknownKey(BadToken):
     """No key of the set has the token's id: the owner of the keys may have changed them since they were read."""
 
 
-def unverified_claims(token: object) -> dict[str, Any]:
-    """Return the claims of a token whose signature is not checked.
-
-    Raises:
-        BadToken: the text is not a token.
-    """
+def unverified_claims(token: object) -> TokenClaims:
+    """Return the claims of a token whose signature is not checked, or raise a BadToken."""
     return _parse(token).claims
 
 
-def verify(token: object, key_set: Mapping[str, Any]) -> dict[str, Any]:
+def verify_with(read_keys: Callable[..., KeySet], token: object) -> TokenClaims:
+    """Return the claims of a token as `verify` does. `read_keys(again=True)` reads keys that are not in memory."""
+    try:
+        return verify(token, read_keys())
+    except UnknownKey:
+        return verify(token, read_keys(again=True))
+
+
+def verify(token: object, key_set: KeySet) -> TokenClaims:
     """Return the claims of a token that a key of a key set has signed; the claims are not checked.
 
     Raises:
@@ -84,7 +90,7 @@ def verify(token: object, key_set: Mapping[str, Any]) -> dict[str, Any]:
     raise BadToken(UNSIGNED) if has_known_id else UnknownKey(UNSIGNED)
 
 
-def audiences(claims: Mapping[str, Any]) -> list[str]:
+def audiences(claims: TokenClaims) -> list[str]:
     """Return the texts in the claim `aud`, which is one text or a list (RFC 7519, section 4.1.3)."""
     audience = claims.get("aud")
     named = audience if isinstance(audience, list) else [audience]
@@ -104,10 +110,12 @@ def _parse(token: object) -> ParsedToken:
         raise BadToken(MALFORMED) from None  # the cause could quote the token
     if not isinstance(header, dict) or not isinstance(claims, dict):
         raise BadToken(MALFORMED)
-    return ParsedToken(header, claims, f"{header_text}.{claims_text}".encode(), signature)
+    return ParsedToken(
+        cast("JoseHeader", header), cast("TokenClaims", claims), f"{header_text}.{claims_text}".encode(), signature
+    )
 
 
-def _may_have_signed(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
+def _may_have_signed(key: Jwk, header: JoseHeader) -> bool:
     """Check whether a key is for the header's algorithm, for signatures, and has the header's id.
 
     The key decides about the algorithm, because an attacker writes the header (RFC 8725, section 3.1).
@@ -121,7 +129,7 @@ def _may_have_signed(key: Mapping[str, Any], header: Mapping[str, Any]) -> bool:
     return "kid" not in header or key.get("kid") == header["kid"]
 
 
-def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
+def _has_signed(key: Jwk, token: ParsedToken) -> bool:
     verify_signature = _verify_rsa if token.header["alg"] == RSA else _verify_elliptic
     try:
         verify_signature(key, token.signed, token.signature)
@@ -131,7 +139,7 @@ def _has_signed(key: Mapping[str, Any], token: ParsedToken) -> bool:
     return True
 
 
-def _verify_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+def _verify_rsa(key: Jwk, signed: bytes, signature: bytes) -> None:
     """Return if the key has signed, and raise one of the exceptions that `_has_signed` catches if it has not."""
     numbers = rsa.RSAPublicNumbers(_integer(key["e"]), _integer(key["n"]))
     if not MIN_RSA_BITS <= numbers.n.bit_length() <= MAX_RSA_BITS:
@@ -139,7 +147,7 @@ def _verify_rsa(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None
     numbers.public_key().verify(signature, signed, padding.PKCS1v15(), SHA256())
 
 
-def _verify_elliptic(key: Mapping[str, Any], signed: bytes, signature: bytes) -> None:
+def _verify_elliptic(key: Jwk, signed: bytes, signature: bytes) -> None:
     """Do the same as `_verify_rsa`. The signature is two numbers, one after the other (RFC 7518, section 3.4)."""
     if key["crv"] != "P-256" or len(signature) != 2 * COORDINATE_BYTES:
         raise ValueError

@@ -11,21 +11,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from mcp_functions.http import access_tokens
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.errors import OAuthError
-from mcp_functions.oauth.json_web_tokens import BadToken, UnknownKey
+from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.protocol import scopes
 from mcp_functions.protocol.errors import Misconfigured, Unauthorized
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection
 
+    from mcp_functions.oauth.json_types import TokenClaims, TokenResponse
     from mcp_functions.oauth.provider_api import ProviderApi
     from mcp_functions.oauth.settings import OAuthSettings
 
@@ -38,8 +39,7 @@ class Tokens(NamedTuple):
     access_token: str  # the token that the provider issued, unchanged
     expires_in: int  # seconds
     scope: str  # what it grants of this server's scopes, by this server's names
-    # the provider's refresh token, which no client may see; "" if it issued none
-    refresh_token: str
+    refresh_token: str  # the provider's, which no client may see; "" if it issued none
 
 
 class Provider:
@@ -78,16 +78,12 @@ class Provider:
         prompts = [name for name in prompt.split() if name != "consent"]
         if prompts or self._settings.extra_prompt:
             parameters["prompt"] = " ".join(dict.fromkeys([*prompts, *self._settings.extra_prompt]))
-        endpoint = str(self.api.metadata()["authorization_endpoint"])
+        endpoint = self.api.metadata()["authorization_endpoint"]
         separator = "&" if "?" in endpoint else "?"
         return f"{endpoint}{separator}{urlencode(parameters)}"
 
     def check_issuer(self, issuer: str | None) -> None:
-        """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider.
-
-        Raises:
-            OAuthError: the response is another provider's.
-        """
+        """Check `iss` of an authorization response (RFC 9207), which reveals a mix-up with another provider."""
         if issuer is None and self.api.metadata().get("authorization_response_iss_parameter_supported") is not True:
             return  # this provider does not send it
         if issuer != self.api.issuer:
@@ -98,7 +94,6 @@ class Provider:
 
         Raises:
             OAuthError: the code has been spent, or is too old; or the token grants more than was shown.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {
             "grant_type": "authorization_code",
@@ -114,16 +109,12 @@ class Provider:
         return self._read_tokens(answer, shown, shown)
 
     def refresh(self, token: str, scope: str, shown: str) -> Tokens:
-        """Get another access token.
+        """Get another access token for the provider's refresh token.
 
-        Args:
-            token: the provider's refresh token.
-            scope: the shown scope, or a part of it.
-            shown: the scope that the consent page showed.
+        `shown` is the scope that the consent page showed, and `scope` is that or a part of it.
 
         Raises:
             OAuthError: the token has been revoked, or has expired; or the new one grants more than was shown.
-            TemporarilyUnavailable, Misconfigured: the provider does not answer, or its answer is wrong.
         """
         form = {"grant_type": "refresh_token", "refresh_token": token}
         # RFC 6749, 6: without a scope, the provider grants all that the user granted. So this server sends a scope only
@@ -139,7 +130,7 @@ class Provider:
         names = ["openid", *self._settings.extra_scopes, *prefixed]
         return " ".join(dict.fromkeys(names))  # each name once, in this order
 
-    def _read_tokens(self, answer: Mapping[str, Any], asked: str, shown: str) -> Tokens:
+    def _read_tokens(self, answer: TokenResponse, asked: str, shown: str) -> Tokens:
         """Read the tokens of an answer, and check the access token as every function of this server does.
 
         The check refuses a token that the provider bound neither to this server nor to this client.
@@ -167,9 +158,6 @@ class Provider:
 
         All MCP clients are one client of the provider. Some providers put into a token whatever that client was ever
         granted, so a client could get a scope that its user did not see.
-
-        Raises:
-            OAuthError: the token grants more of this server's scopes than the consent page showed.
         """
         common = self._settings.common
         prefix = common.oauth_scope_prefix
@@ -182,7 +170,7 @@ class Provider:
         granted = scopes.expand(in_token or named or asked.split(), common.scope_hierarchy)
         return " ".join(name for name in common.scopes_supported if name in granted)
 
-    def _problem_of_id_token(self, claims: Mapping[str, Any], nonce: str) -> str | None:
+    def _problem_of_id_token(self, claims: TokenClaims, nonce: str) -> str | None:
         """Return why an ID token does not belong to this sign-in (OpenID Connect Core, 3.1.3.7); None if it does."""
         audience = claims.get("aud")  # one client id, or a list
         audiences = audience if isinstance(audience, list) else [audience]
@@ -197,15 +185,12 @@ class Provider:
         is_of_this_sign_in = hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode())
         return None if is_of_this_sign_in else "the ID token is of another sign-in"
 
-    def _verify_id_token(self, token: object) -> dict[str, Any]:
+    def _verify_id_token(self, token: object) -> TokenClaims:
         """Return the claims of an ID token that the provider has signed."""
         if token is None:
             raise Misconfigured(reason="provider:no_id_token")
         try:
-            try:
-                return json_web_tokens.verify(token, self.api.keys())
-            except UnknownKey:
-                return json_web_tokens.verify(token, self.api.keys(again=True))
+            return json_web_tokens.verify_with(self.api.keys, token)
         except BadToken:
             raise OAuthError(code="invalid_grant", description="the provider has not signed the ID token") from None
 

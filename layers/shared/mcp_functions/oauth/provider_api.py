@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import base64
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from mcp_functions.aws.connection import Deadline, open_connection
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.connection import Response
     from mcp_functions.oauth.client_secret import ClientSecret
+    from mcp_functions.oauth.json_types import KeySet, ProviderMetadata, TokenResponse
 
 DISCOVERY = "/.well-known/openid-configuration"
 REQUEST_SECONDS = 6.0  # the time limit of one request
@@ -38,8 +39,6 @@ MAX_BYTES = 128 * 1024  # the largest response that is read
 FRESH_SECONDS = 3600  # how long metadata and keys are used without another request
 UNAVAILABLE = "provider:unavailable"  # for the log
 LOOPBACK = {"localhost", "127.0.0.1", "::1"}
-# the metadata must have these
-REQUIRED_URLS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 GRANT_REFUSED = "the provider refused the code or the refresh token: it was used, was revoked, or has expired"
 # Errors about a person, who has to sign in again, or may not sign in (OpenID Connect Core, 3.1.2.6; Entra ID, Auth0).
 PERSON_ERRORS = (
@@ -74,39 +73,20 @@ class ProviderApi:
         self._secret = secret
         self._copies = Copies(now, FRESH_SECONDS)
 
-    def metadata(self) -> Mapping[str, Any]:
-        """Return the provider's metadata.
+    def metadata(self) -> ProviderMetadata:
+        """Return the provider's metadata."""
+        return self._copies.get(self.issuer.rstrip("/") + DISCOVERY, self._read_metadata)
 
-        Raises:
-            TemporarilyUnavailable: the provider does not answer.
-            Misconfigured: the metadata is another provider's, or lacks an https endpoint.
-        """
-        return self._get(self.issuer.rstrip("/") + DISCOVERY, self._check_metadata)
+    def keys(self, *, again: bool = False) -> KeySet:
+        """Return the provider's JWK set; with `again`, not the one in memory. It raises as `metadata` does."""
+        return self._copies.get(self.metadata()["jwks_uri"], _read_keys, again=again)
 
-    def keys(self, *, again: bool = False) -> Mapping[str, Any]:
-        """Return the provider's JWK set; with `again`, not the one in memory.
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: as `metadata`.
-        """
-        return self._get(self.metadata()["jwks_uri"], _check_keys, again=again)
-
-    def request_tokens(self, form: Mapping[str, str]) -> dict[str, Any]:
-        """Send a form to the token endpoint.
-
-        Raises:
-            OAuthError: the provider refuses the code, the refresh token or the scope.
-            TemporarilyUnavailable, Misconfigured: as `metadata`.
-        """
-        return _json(self._post(self.metadata()["token_endpoint"], form))
+    def request_tokens(self, form: Mapping[str, str]) -> TokenResponse:
+        """Send a form to the token endpoint."""
+        return cast("TokenResponse", _json(self._post(self.metadata()["token_endpoint"], form)))
 
     def revoke(self, token: str) -> None:
-        """Revoke a refresh token.
-
-        Raises:
-            OAuthError: the provider cannot revoke.
-            TemporarilyUnavailable, Misconfigured: as `metadata`.
-        """
+        """Revoke a refresh token."""
         endpoint = self.metadata().get("revocation_endpoint")
         if endpoint is None:
             raise OAuthError(code="unsupported_token_type", description="the provider cannot revoke tokens")
@@ -117,13 +97,13 @@ class ProviderApi:
         if response.status == HTTPStatus.OK:
             return
         code = "" if https.may_succeed_later(response.status) else _json(response).get("error")
-        # without a code, it is not RFC 6749 that answers
+        # Without a code, it is not RFC 6749 that answers.
         if not code or not isinstance(code, str) or code in TROUBLE:
             raise TemporarilyUnavailable(UNAVAILABLE)
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
-            # the secret may have been rotated: the next request reads it again
+            # The secret may have been rotated: the next request reads it again.
             self._secret.reset()
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
         logged = code if code in OPERATOR_ERRORS else "unexpected_error"
@@ -147,30 +127,30 @@ class ProviderApi:
         self._check_status(response)
         return response
 
-    def _check_metadata(self, metadata: Mapping[str, Any]) -> None:
+    def _read_metadata(self, url: str) -> ProviderMetadata:
+        """Read the metadata. What fails a check is not kept in memory, because it may soon be mended."""
+        metadata = cast("ProviderMetadata", _read_document(url))
         # RFC 8414, 3.3: "The issuer value returned MUST be identical" to the requested issuer.
         if metadata.get("issuer") != self.issuer:
             raise Misconfigured(reason="the provider's metadata names another issuer than MCP_JWT_ISSUER")
-        for name in REQUIRED_URLS:
-            _check_url(metadata.get(name))
-
-    def _get(self, url: str, check: Callable[[Mapping[str, Any]], None], *, again: bool = False) -> Mapping[str, Any]:
-        """Return a public document of the provider. What fails the check is not kept, because it may soon be mended."""
-
-        def read() -> dict[str, Any]:
-            response = _request(url, {}, None)
-            if response.status != HTTPStatus.OK:
-                raise TemporarilyUnavailable(UNAVAILABLE)
-            document = _json(response)
-            check(document)
-            return document
-
-        return self._copies.get(url, read, again=again)
+        for endpoint in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
+            _check_url(metadata.get(endpoint))
+        return metadata
 
 
-def _check_keys(key_set: Mapping[str, Any]) -> None:
+def _read_keys(url: str) -> KeySet:
+    key_set = _read_document(url)
     if not isinstance(key_set.get("keys"), list):
         raise Misconfigured(reason="the provider's jwks_uri has no key set")
+    return cast("KeySet", key_set)
+
+
+def _read_document(url: str) -> dict[str, Any]:
+    """Read a public document of the provider."""
+    response = _request(url, {}, None)
+    if response.status != HTTPStatus.OK:
+        raise TemporarilyUnavailable(UNAVAILABLE)
+    return _json(response)
 
 
 def _check_url(url: object) -> None:

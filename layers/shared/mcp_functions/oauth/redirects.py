@@ -50,7 +50,7 @@ CALLBACK = r"""(?x)
     (?: (?: oauth2? [_-]? )? (?: (?: call )? back | cb | redirect ) | oauth2? | (?: did- )? authenticate )
     /? (?: [?] .* )?
 """
-# this server adds them to a redirect URI
+# This server adds them to a redirect URI.
 RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}
 
 
@@ -76,7 +76,7 @@ def is_web(uri: str) -> bool:
     if web is None:
         return False
     last_label = web["host"].lower().rpartition(".")[2]
-    # it names the user's machine, also in "app.localhost" (RFC 6761)
+    # It names the user's machine, also in "app.localhost" (RFC 6761).
     return last_label != "localhost"
 
 

@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.http import events
 from mcp_functions.oauth import responses
@@ -21,6 +21,7 @@ from mcp_functions.protocol.errors import ParseError
 if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.json_types import ClientInformation
     from mcp_functions.oauth.services import Services
     from mcp_functions.protocol.event_types import Response
 
@@ -28,12 +29,7 @@ MAX_BODY_BYTES = 16 * 1024
 
 
 def register(http: HttpRequest, services: Services) -> Response:
-    """Answer `POST /register`.
-
-    Raises:
-        OAuthError: the body is not JSON, or not the metadata of a client that can sign in here.
-        McpError: KMS does not answer, or the body is too large.
-    """
+    """Answer `POST /register`."""
     try:
         metadata = json_reader.loads(events.read_body(http, MAX_BODY_BYTES))
     except ParseError:  # an error of JSON-RPC; a client of OAuth expects one of RFC 7591
@@ -42,9 +38,9 @@ def register(http: HttpRequest, services: Services) -> Response:
     return responses.make_json(201, describe(client, secret, int(services.now())))
 
 
-def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
+def describe(client: Client, secret: str, now: int) -> ClientInformation:
     """Return the client information response (RFC 7591, section 3.2.1). Only this response contains the secret."""
-    described: dict[str, Any] = {
+    described: ClientInformation = {
         "client_id": client.id,
         "client_id_issued_at": now,
         "redirect_uris": list(client.redirect_uris),
@@ -56,7 +52,7 @@ def describe(client: Client, secret: str, now: int) -> dict[str, Any]:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        # the secret ends with the id
+        # The secret ends with the id.
         described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds
     if client.keys is not None:
         described["jwks"] = client.keys

@@ -30,17 +30,11 @@ class OAuthRequest(NamedTuple):
     http: HttpRequest  # the HTTP request
     parameters: Mapping[str, str]  # of the query or the form; no value is empty
     cookies: Mapping[str, str]  # name -> value
-    # the network of the caller's address; its budgets pay for forged values and fetches
-    caller_id: str
+    caller_id: str  # the caller's network, whose budgets pay for forged values and fetches
 
 
 def read(event: Event, http: HttpRequest) -> OAuthRequest:
-    """Read a request with a query or a form.
-
-    Raises:
-        OAuthError: the request is too large, is ambiguous, or has another media type.
-        McpError: the body is over the limit.
-    """
+    """Read a request with a query or a form."""
     text = _form(http) if http.method == "POST" else str(event.get("rawQueryString") or "")
     return OAuthRequest(
         http=http,
@@ -71,9 +65,6 @@ def read_parameters(text: str) -> dict[str, str]:
 
     "Request and response parameters MUST NOT be included more than once" (RFC 6749, 3.1), but `resource` may (RFC 8707,
     section 2). This server is one resource.
-
-    Raises:
-        OAuthError: there are too many parameters, they are too long, or one is there twice.
     """
     if len(text) > MAX_BODY_BYTES:
         raise OAuthError(code="invalid_request", description="the parameters are too long")

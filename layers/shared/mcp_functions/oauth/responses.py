@@ -41,7 +41,7 @@ PREFLIGHT_HEADERS = {
     ),
     "access-control-max-age": "600",
 }
-METADATA_SECONDS = 300  # how long the metadata may be cached
+METADATA_HEADERS = {"cache-control": "public, max-age=300"}  # the metadata may be cached
 PAGE_PATHS = ("/authorize", "/callback")  # a browser shows the responses of these endpoints
 # HTTP status -> the error; any other status from 400 on means that the request cannot be read.
 SERVER_ERRORS = {
@@ -57,11 +57,6 @@ def make_json(status: int, content: object, headers: Mapping[str, str] | None = 
     return _make_response(status, dumps(content), json_headers)
 
 
-def make_metadata(metadata: object) -> Response:
-    """Make the response with a metadata document: JSON that may be cached."""
-    return make_json(200, metadata, {"cache-control": f"public, max-age={METADATA_SECONDS}"})
-
-
 def make_empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Make a response without a body."""
     return _make_response(status, "", headers or {})
@@ -72,7 +67,7 @@ def make_redirect(status: int, location: str, cookies: Sequence[str] = ()) -> Re
     return _make_response(status, "", {"location": location}, cookies)
 
 
-def make_page(status: int, html: str, *, referrer_policy: str, cookies: Sequence[str] = ()) -> Response:
+def make_page(status: int, html: str, cookies: Sequence[str] = (), referrer_policy: str = "no-referrer") -> Response:
     """Make the response with a page."""
     headers = {
         "content-type": "text/html; charset=utf-8",
@@ -92,7 +87,7 @@ def make_oauth_error(error: OAuthError, http: HttpRequest) -> Response:
     if is_page_path(http.path):
         # With 401 a browser would ask for a password.
         status = 400 if error.status == HTTPStatus.UNAUTHORIZED else error.status
-        return _make_stopped_page(status)
+        return make_page(status, pages.last_page("stopped.html"))
     headers = {}
     # RFC 6749, 5.2: the response names the scheme of the Authorization header that did not authenticate the client.
     if error.status == HTTPStatus.UNAUTHORIZED and "authorization" in http.headers:
@@ -103,19 +98,15 @@ def make_oauth_error(error: OAuthError, http: HttpRequest) -> Response:
 def make_server_error(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not read, or could not answer."""
     status = error.status
-    # an McpError may have the status 200: MCP clients read the error in the body
+    # An McpError may have the status 200: MCP clients read the error in the body.
     if status < HTTPStatus.BAD_REQUEST:
         status = 500
     if is_page_path(http.path):
-        response = _make_stopped_page(status)
+        response = make_page(status, pages.last_page("stopped.html"))
     else:
         response = make_json(status, SERVER_ERRORS.get(status, UNREADABLE).parameters())
     response["headers"].update(error.headers)
     return response
-
-
-def _make_stopped_page(status: int) -> Response:
-    return make_page(status, pages.last_page("stopped.html"), referrer_policy="no-referrer")
 
 
 def _make_response(status: int, body: str, headers: Mapping[str, str], cookies: Sequence[str] = ()) -> Response:

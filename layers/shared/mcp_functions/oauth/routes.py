@@ -30,17 +30,7 @@ ENDPOINTS: dict[str, dict[str, Endpoint]] = {
 
 
 def answer(event: Event, http: HttpRequest, services: Services) -> Response:
-    """Answer one request.
-
-    Args:
-        event: the event of API Gateway, which has the query and the cookies.
-        http: the method, path, headers and body of the event.
-        services: the objects that the endpoints share.
-
-    Raises:
-        OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer.
-    """
+    """Answer one request; `http` is what `http.events` has read of the event."""
     services = services.for_domain(http.request_context)
     metadata = discovery.documents(services.settings).get(http.path)
     path = _path_below_url(http.path, services.settings.url)
@@ -50,8 +40,21 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
         name, methods = "register", ["POST"]
     else:
         name, methods = path.removeprefix("/"), list(ENDPOINTS.get(path, {}))
+    if http.method not in methods:
+        return _answer_another_method(http, name, methods)
+    observability.current().method = name  # for the log
+    if metadata is not None:
+        response = responses.make_json(200, metadata, responses.METADATA_HEADERS)
+        return {**response, "body": ""} if http.method == "HEAD" else response
+    if path == REGISTER:  # its body is JSON, and no form
+        return registration.register(http, services)
+    endpoint = ENDPOINTS[path][http.method]
+    return endpoint(read_request(event, http), services)
 
-    notes = observability.current()  # for the log
+
+def _answer_another_method(http: HttpRequest, name: str, methods: list[str]) -> Response:
+    """Answer a request with a method that its path does not have; a path without methods does not exist."""
+    notes = observability.current()
     if not methods:
         notes.reason = "not_found"
         return responses.make_empty(404)
@@ -59,17 +62,8 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
     # A preflight (CORS): a browser asks whether a page of another site may call the path. Only our pages are refused.
     if http.method == "OPTIONS" and not responses.is_page_path(http.path):
         return responses.make_empty(204, responses.PREFLIGHT_HEADERS)
-    if http.method not in methods:
-        notes.reason = "http_method"
-        return responses.make_empty(405, {"allow": ", ".join(methods)})
-
-    if metadata is not None:
-        response = responses.make_metadata(metadata)
-        return {**response, "body": ""} if http.method == "HEAD" else response
-    if path == REGISTER:  # its body is JSON, and no form
-        return registration.register(http, services)
-    endpoint = ENDPOINTS[path][http.method]
-    return endpoint(read_request(event, http), services)
+    notes.reason = "http_method"
+    return responses.make_empty(405, {"allow": ", ".join(methods)})
 
 
 def _path_below_url(path: str, url: str) -> str:

@@ -15,11 +15,11 @@ to which it is bound (sign-in.md, section 2).
 from __future__ import annotations
 
 import json
-import struct
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps_ascii
+from mcp_functions.seal.keys import with_length
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
@@ -56,26 +56,15 @@ class SealedValues:
     def __init__(self, seals: SealFactory, now: Callable[[], float]) -> None:
         """Make the seals of all purposes; no key is fetched yet."""
         self._now = now
-        self._seals = {
-            purpose: seals.seal(
-                purpose.label,
-                max_age=max(purpose.lifetime_seconds, purpose.kept_seconds),
-                max_chars=purpose.max_chars,
-            )
-            for purpose in PURPOSES
-        }
+        self._seals = {}
+        for purpose in PURPOSES:
+            max_age = max(purpose.lifetime_seconds, purpose.kept_seconds)
+            self._seals[purpose] = seals.seal(purpose.label, max_age=max_age, max_chars=purpose.max_chars)
 
     def seal(self, purpose: Purpose, claims: Mapping[str, Any], *bound_to: str) -> str:
-        """Return a value that holds the claims.
+        """Return a value that holds the claims and `exp`, its expiry in unix seconds.
 
-        Args:
-            purpose: the purpose of the value.
-            claims: a JSON object; `exp`, its expiry in unix seconds, is added.
-            bound_to: the value opens only with the same texts in the same order.
-
-        Raises:
-            StateTooLarge: the value would be too long.
-            TemporarilyUnavailable, Misconfigured: no key is available.
+        It opens only with the texts of `bound_to` in the same order.
         """
         expires = int(self._now()) + purpose.lifetime_seconds
         plaintext = dumps_ascii({**claims, "exp": expires}).encode()
@@ -84,19 +73,10 @@ class SealedValues:
     def open(
         self, purpose: Purpose, value: str, caller_id: str, *bound_to: str, also_expired: bool = False
     ) -> dict[str, Any] | None:
-        """Return the claims of a value.
+        """Return the claims of a value from a client or a browser; a failed call of KMS is charged to `caller_id`.
 
-        The claims are None if the value has expired, or was not sealed by this server for this purpose and these texts.
-
-        Args:
-            purpose: the purpose of the value.
-            value: the text from a client or a browser.
-            caller_id: the caller whose budget of failed KMS calls is charged.
-            bound_to: the texts to which the value must be bound, in their order.
-            also_expired: whether the value may have expired.
-
-        Raises:
-            TemporarilyUnavailable, Misconfigured: no key is available, or the caller's budget is empty.
+        They are None if the value was not sealed by this server for this purpose and these texts. They are also None if
+        it has expired, unless `also_expired` is set.
         """
         try:
             plaintext = self._seals[purpose].unseal(value, caller=caller_id, about=encode_binding(bound_to))
@@ -107,10 +87,5 @@ class SealedValues:
 
 
 def encode_binding(bound_to: tuple[str, ...]) -> bytes:
-    """Return the bytes that bind a value to texts: for each text its length in two bytes, big-endian, and the text.
-
-    Without the lengths, ("ab",) and ("a", "b") would have the same bytes. Two bytes are enough, because a form has at
-    most 32 KiB.
-    """
-    encoded = [text.encode() for text in bound_to]
-    return b"".join(struct.pack(">H", len(text)) + text for text in encoded)
+    """Return the bytes that bind a value to texts. Each text has at most 32 KiB, as a form has."""
+    return b"".join(with_length(text.encode()) for text in bound_to)

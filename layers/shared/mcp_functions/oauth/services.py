@@ -27,17 +27,7 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """The objects that the endpoints of one deployment share.
-
-    Attributes:
-        settings: what the operator has set.
-        now: the clock, in unix seconds.
-        values: seals what browsers and clients carry.
-        clients: finds and registers clients.
-        browsers: reads and writes cookies.
-        provider: the OpenID Connect provider.
-        refusal_budget: how many requests the provider may refuse for one caller.
-    """
+    """The objects that the endpoints of one deployment share. `now` is the clock, in unix seconds."""
 
     def __init__(
         self,
@@ -48,19 +38,7 @@ class Services:
         wrapping: Sequence[Wrapping] | None = None,
         network: Network | None = None,
     ) -> None:
-        """Make the objects of one deployment; nothing is sent to KMS or to the provider.
-
-        Args:
-            environ: the environment, as `os.environ`.
-            function_name: the physical name of the Lambda function.
-            now: the clock, in unix seconds.
-            wrapping: what encrypts data keys in place of the keys of MCP_KMS_KEYS.
-            network: the network for fetches of clients' URLs, which tests replace.
-
-        Raises:
-            FunctionStopped: the operator stopped this server.
-            Misconfigured: a variable is missing or invalid.
-        """
+        """Make the objects; nothing is sent to KMS or to the provider. For the last arguments, see `serve_oauth`."""
         settings = OAuthSettings(environ)
         common = settings.common
         folder = folder_of(function_name, common)
@@ -73,7 +51,8 @@ class Services:
         self.browsers = Browsers(settings, self.values, now)
         secret = ClientSecret(settings.secret_arn, now)
         self.provider = Provider(settings, ProviderApi(common.jwt_issuer, common.oauth_client_id, secret, now), now)
-        # All requests to the provider come from this one client of it. After many refusals it would throttle all users.
+        # The provider may refuse so many requests of one caller. All requests to it come from this one client of it, so
+        # after many refusals it would throttle all users.
         self.refusal_budget = CallerBudgets(at_once=30, seconds_per_unit=2, reason="provider_budget", now=now)
 
     def for_domain(self, context: RequestContext) -> Services:

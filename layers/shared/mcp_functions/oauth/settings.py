@@ -1,11 +1,13 @@
 """The settings of the authorization server, read from the environment once, at the function's first event."""
 
+# ruff: noqa: FBT003 - a default is the second column of the table
+
 from __future__ import annotations
 
 import json
 import re
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from mcp_functions.http import metadata
@@ -15,6 +17,7 @@ from mcp_functions.settings import NONE, Setting, Settings, read_all, read_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.oauth.json_types import ClientMetadata
     from mcp_functions.protocol.event_types import RequestContext
 
 # The parameter in which a provider takes the resource that a token is for.
@@ -38,7 +41,7 @@ def _read_prompt(text: str) -> tuple[str, ...]:
     return words
 
 
-def _read_clients(text: str) -> dict[str, dict[str, Any]]:
+def _read_clients(text: str) -> dict[str, ClientMetadata]:
     """Read the pre-registered clients: a JSON array of metadata (RFC 7591), each with its `client_id`."""
     message = "must be a JSON array of objects, each with a client_id of its own and redirect_uris"
     try:
@@ -63,14 +66,13 @@ class OAuthSettings:
         "Further scopes to ask the provider for, as `offline_access`.")
     extra_prompt = Setting("MCP_OAUTH_EXTRA_PROMPT", NONE, _read_prompt, "identity",
         "Words of `prompt` that the provider always gets.")
-    # the default
-    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",  # noqa: FBT003
+    all_scopes = Setting("MCP_OAUTH_ALL_SCOPES", False, lambda text: text == "on", "identity",
         "Whether every sign-in is for all scopes, because the provider grants no part of them.")
-    registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",  # noqa: FBT003
+    registration = Setting("MCP_OAUTH_REGISTRATION", True, switch, "identity",
         "Whether clients may register (RFC 7591).")
-    documents = Setting("MCP_OAUTH_CLIENT_DOCUMENTS", True, switch, "identity",  # noqa: FBT003
+    documents = Setting("MCP_OAUTH_CLIENT_DOCUMENTS", True, switch, "identity",
         "Whether a client id may be the URL of a metadata document.")
-    clients = Setting("MCP_OAUTH_CLIENTS", dict[str, dict[str, Any]](), _read_clients, "identity",
+    clients = Setting("MCP_OAUTH_CLIENTS", dict[str, "ClientMetadata"](), _read_clients, "identity",
         "The metadata of pre-registered clients, a JSON array.")
     blocked_clients = Setting("MCP_OAUTH_BLOCKED_CLIENTS", NONE, read_words, "identity",
         "Clients that are refused: digests from the log (`flow`), ids or hosts.")
@@ -81,11 +83,7 @@ class OAuthSettings:
     # fmt: on
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read the settings from the environment.
-
-        Raises:
-            Misconfigured: a variable is missing or invalid.
-        """
+        """Read the settings from the environment."""
         self.common = Settings(environ)
         if self.common.auth_mode != "oauth" or not self.common.kms_keys:
             message = (

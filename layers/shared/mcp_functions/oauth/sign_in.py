@@ -32,8 +32,7 @@ class SignIn(NamedTuple):
     challenge: str  # the client's PKCE challenge
     scope: str  # the scope that the client asked for
     prompt: str  # the `prompt` for the provider; "" for none
-    # the name under which a browser remembers this consent; "" if no browser may remember it
-    consent: str
+    consent: str  # the name under which a browser remembers the consent; "" if no browser may
     site: str = ""  # the host of the client's metadata document; "" if it has none
 
     @classmethod
@@ -43,11 +42,7 @@ class SignIn(NamedTuple):
 
 
 def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthSettings) -> SignIn:
-    """Check the request of a client that may use its redirect URI.
-
-    Raises:
-        OAuthError: the request is refused.
-    """
+    """Check the request of a client that may use its redirect URI."""
     if "request" in parameters or "request_uri" in parameters:
         raise OAuthError(code="request_not_supported", description="request objects are not supported")
     if parameters.get("response_type") != "code":
@@ -76,11 +71,7 @@ def read_sign_in(client: Client, parameters: Mapping[str, str], settings: OAuthS
 
 
 def check_resource(parameters: Mapping[str, str], settings: OAuthSettings) -> None:
-    """Check that a token is requested for this server (RFC 8707). A request without a resource means this server.
-
-    Raises:
-        OAuthError: the request names another resource.
-    """
+    """Check that a token is requested for this server (RFC 8707). A request without a resource means this server."""
     named = parameters.get("resource", settings.resource)
     own = _normalize(settings.resource)
     # A function's own path, "/mcp/add", is a part of this server: a token for the server is for it, too.
@@ -107,11 +98,7 @@ IGNORED_SCOPES = {"openid", "profile", "email", "address", "phone", "offline_acc
 
 
 def read_scope(parameters: Mapping[str, str], settings: OAuthSettings) -> str:
-    """Return the scope that a client asks for, each name once; all scopes of this server if it names none.
-
-    Raises:
-        OAuthError: this server does not have one of the scopes.
-    """
+    """Return the scope that a client asks for, each name once; all scopes of this server if it names none."""
     text = parameters.get("scope", "")
     if len(text) > MAX_SCOPE_CHARS:
         raise OAuthError(code="invalid_scope", description="scope is too long")

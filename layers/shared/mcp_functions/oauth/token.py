@@ -14,7 +14,7 @@ from __future__ import annotations
 import hmac
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.oauth import responses
 from mcp_functions.oauth.client_authentication import authenticate
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.oauth.client_metadata import Client
+    from mcp_functions.oauth.json_types import CodeClaims, RefreshClaims, TokenResponse
     from mcp_functions.oauth.provider import Tokens
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.services import Services
@@ -38,12 +39,7 @@ UNUSABLE_GRANT = "the code or refresh token is not this client's, or has expired
 
 
 def issue(request: OAuthRequest, services: Services) -> Response:
-    """Answer `POST /token`.
-
-    Raises:
-        OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer, or the caller's budget is empty.
-    """
+    """Answer `POST /token`."""
     client = authenticate(request, "/token", services)
     check_resource(request.parameters, services.settings)
     grant = request.parameters.get("grant_type")
@@ -57,12 +53,7 @@ def issue(request: OAuthRequest, services: Services) -> Response:
 
 
 def revoke(request: OAuthRequest, services: Services) -> Response:
-    """Answer `POST /revoke` (RFC 7009).
-
-    Raises:
-        OAuthError: the request is refused.
-        McpError: KMS or the provider does not answer, or the caller's budget is empty.
-    """
+    """Answer `POST /revoke` (RFC 7009)."""
     client = authenticate(request, "/revoke", services)
     token = request.parameters.get("token")
     if token is None:
@@ -94,15 +85,15 @@ def _redeem(request: OAuthRequest, client: Client, services: Services) -> Respon
     return _make_token_response(tokens, tokens.refresh_token, claims["scope"], client, services)
 
 
-def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services: Services) -> dict[str, Any] | None:
+def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services: Services) -> CodeClaims | None:
     """Return the claims of our code; None if it is not this client's, or has expired."""
     code, resource = form.get("code", ""), services.settings.resource
     claims = services.values.open(CODE, code, caller_id, client.id_digest, "", resource)
-    if claims is not None or "redirect_uri" not in form:
-        return claims
-    # Version 0.1.0 bound a code to the redirect URI instead.
-    claims = services.values.open(CODE, code, caller_id, client.id_digest, form["redirect_uri"], resource)
-    return claims and {**claims, "redirect": form["redirect_uri"]}
+    if claims is None and "redirect_uri" in form:
+        # Version 0.1.0 bound a code to the redirect URI instead.
+        claims = services.values.open(CODE, code, caller_id, client.id_digest, form["redirect_uri"], resource)
+        claims = claims and {**claims, "redirect": form["redirect_uri"]}
+    return cast("CodeClaims | None", claims)
 
 
 def _check_verifier(verifier: str, expected_challenge: str) -> None:
@@ -141,7 +132,7 @@ def _make_token_response(
     tokens: Tokens, refresh_token: str, shown: str, client: Client, services: Services
 ) -> Response:
     """Make the response of `/token`. It has neither the ID token nor the refresh token of the provider."""
-    body: dict[str, Any] = {
+    body: TokenResponse = {
         "access_token": tokens.access_token,
         "token_type": "Bearer",
         "expires_in": tokens.expires_in,
@@ -154,9 +145,11 @@ def _make_token_response(
     return responses.make_json(200, body)
 
 
-def _open_refresh_token(token: str, request: OAuthRequest, client: Client, services: Services) -> dict[str, Any] | None:
+def _open_refresh_token(token: str, request: OAuthRequest, client: Client, services: Services) -> RefreshClaims | None:
     """Return the claims of our refresh token; None if it is not this client's, or has expired."""
-    return services.values.open(REFRESH, token, request.caller_id, client.id_digest, services.settings.resource)
+    resource = services.settings.resource
+    claims = services.values.open(REFRESH, token, request.caller_id, client.id_digest, resource)
+    return cast("RefreshClaims | None", claims)
 
 
 def _seal_refresh_token(token: str, granted: str, client: Client, services: Services) -> str:

@@ -80,7 +80,6 @@ def caller_id(principal: Principal | None, address: str) -> str:
         return _digest(b"ks1/payer\0", principal.iss, principal.sub)
     if ":" not in address:  # an IPv4 address, or none
         return address
-    # most callers sign in, or have IPv4 addresses
     from mcp_functions.seal.networks import network_of
 
     return network_of(address)

@@ -28,16 +28,11 @@ class TokenBuckets:
     """One bucket for each caller. A caller who is not in memory has a full bucket."""
 
     def __init__(self, capacity: float, refill_per_second: float) -> None:
-        """Give each caller a full bucket.
-
-        Args:
-            capacity: the units of a full bucket.
-            refill_per_second: how many units a bucket gains in each second until it is full.
-        """
+        """Give each caller a full bucket, of `capacity` units."""
         self._capacity = capacity
         self._refill_per_second = refill_per_second
         self._lock = threading.Lock()
-        # the least recently changed one is first
+        # The least recently changed one is first.
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
 
     def take(self, caller: str, units: float, now: float) -> bool:

@@ -69,11 +69,7 @@ def _write_string(text: str, write: Callable[[bytes], object]) -> None:
 
 
 def _number_or_constant(value: object) -> bytes:
-    """Return the form of a number, a boolean or null.
-
-    Raises:
-        TypeError, ValueError: the value is NaN or infinite, or is not JSON.
-    """
+    """Return the form of a number, a boolean or null."""
     if isinstance(value, int) and not isinstance(value, bool):
         return b"%d" % value
     if isinstance(value, float) and value.is_integer():

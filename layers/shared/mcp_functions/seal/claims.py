@@ -20,13 +20,16 @@ from __future__ import annotations
 
 import hmac
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import DeveloperError, InvalidRequestState
 from mcp_functions.protocol.json_reader import is_deeper, may_be_deeper
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.seal.binding import Binding
 from mcp_functions.tuples import NamedTuple
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import JSONObject
 
 VERSION = 1
 
@@ -41,8 +44,7 @@ class Claims(NamedTuple):
     flow: str  # the id of the conversation
     round: int  # the number of the round that left the state, from 1
     asked: dict[str, str]  # the fingerprint of each question of that round, by wire key
-    # what earlier rounds recorded, such as answers and results of steps (`rounds.record`)
-    record: dict[str, Any]
+    record: JSONObject  # what earlier rounds recorded, such as answers (`rounds.record`)
 
 
 # `json.loads` is recursive, and fails at about 1,000 levels minus the frames of its callers. This is far below.
@@ -62,7 +64,21 @@ def encode_claims(claims: Claims) -> bytes:
     line_end_and_text = ""
     if isinstance(record.get("state"), str):
         line_end_and_text = "\n" + record.pop("state")
-    members = {
+    try:
+        document = dumps(_to_members(claims, record))
+        payload = (document + line_end_and_text).encode("utf-8", "surrogatepass")
+    except (TypeError, ValueError):
+        allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
+        raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
+    # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
+    if may_be_deeper(document, MAX_RECORD_DEPTH) and is_deeper(record, MAX_RECORD_DEPTH):
+        raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
+    return payload
+
+
+def _to_members(claims: Claims, record: JSONObject) -> JSONObject:
+    """Return the members of the JSON."""
+    return {
         "v": VERSION,
         "aud": claims.binding.audience,
         "m": claims.binding.method,
@@ -77,20 +93,10 @@ def encode_claims(claims: Claims) -> bytes:
         "q": claims.asked,
         "s": record,
     }
-    try:
-        document = dumps(members)
-        payload = (document + line_end_and_text).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError):
-        allowed = "keep str, int, finite float, bool, None, list and dict with str keys in it"
-        raise DeveloperError(rule=f"the state is not JSON: {allowed}") from None
-    # A list that contains itself has no last level, and `is_deeper` would not end. `dumps` above has refused it.
-    if may_be_deeper(document, MAX_RECORD_DEPTH) and is_deeper(record, MAX_RECORD_DEPTH):
-        raise DeveloperError(rule="the state is nested deeper than {most}", most=MAX_RECORD_DEPTH)
-    return payload
 
 
 def read_claims(payload: bytes) -> Claims:
-    """Read the claims of a payload: every member of its type, and no other member.
+    """Read the claims of a payload.
 
     Raises:
         InvalidRequestState: a member is missing, has another type, or is unknown.
@@ -100,8 +106,16 @@ def read_claims(payload: bytes) -> Claims:
         # Not the JSON reader for requests: it would change recorded values, for example 2.0 and lone surrogates.
         members = json.loads(document)
     except (ValueError, RecursionError):
-        # the text of the error may quote the payload
+        # The text of the error may quote the payload.
         raise InvalidRequestState(reason="claims") from None
+    claims = _from_members(members)
+    if line_end:
+        claims.record["state"] = text
+    return claims
+
+
+def _from_members(members: object) -> Claims:
+    """Read the members of the JSON: each of its type, and no other one."""
     match members:
         case {
             "v": int(version),
@@ -126,8 +140,6 @@ def read_claims(payload: bytes) -> Claims:
         raise InvalidRequestState(reason="claims")
     if not all(isinstance(fingerprint, str) for fingerprint in asked.values()):
         raise InvalidRequestState(reason="claims")
-    if line_end:
-        record["state"] = text
     binding = Binding(audience, method, target, arguments, principal)
     return Claims(binding, issued, expires, flow_deadline, flow, round_, asked, record)
 
@@ -137,11 +149,7 @@ BINDING_FIELDS = ("audience", "principal", "method", "target", "arguments")
 
 
 def check_binding(claims: Claims, binding: Binding) -> None:
-    """Check that a state belongs to a request.
-
-    Raises:
-        InvalidRequestState: a claim differs from the request.
-    """
+    """Check that a state belongs to a request."""
     for field in BINDING_FIELDS:
         if not _is_equal(getattr(claims.binding, field), getattr(binding, field)):
             raise InvalidRequestState(reason=field)

@@ -36,19 +36,14 @@ class CodecAdapter:
         """Seal a payload; see `Envelope.seal`."""
         return self._codec.seal(self._digest(about) + payload)
 
-    # a codec has no budgets
+    # A codec has no budgets.
     def unseal(self, token: str, *, caller: str = "", about: bytes = b"") -> bytes:  # noqa: ARG002
-        """Open a token; see `Envelope.unseal`. Any exception of the codec means that the token does not open.
-
-        Raises:
-            InvalidRequestState: the token does not open, or was sealed with another `about`.
-            TemporarilyUnavailable, Misconfigured: the keys are not available.
-        """
+        """Open a token; see `Envelope.unseal`. Any other exception of the codec means that the token does not open."""
         try:
             payload = self._codec.unseal(token)
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
-        # an author's codec may raise anything, and its text may hold secrets
+        # An author's codec may raise anything, and its text may hold secrets.
         except Exception:  # noqa: BLE001
             raise InvalidRequestState(reason="codec") from None
         digest = self._digest(about)

@@ -3,10 +3,9 @@
     seal:    data key of the keyring -> encrypt payload -> write token
     unseal:  parse token -> unwrap its data key with KMS, or take it from the keyring's cache -> decrypt payload
 
-A data key is a key of 32 bytes, which seals many tokens. KMS generates it, and wraps it: encrypts it under a key that
-never leaves KMS. Each token holds the wrapped form of its data key, so any container with access to KMS can open it. A
-scope is the group of functions that share data keys. A label names a kind of payload, for example the state of a
-conversation, so that a token of one kind does not open as another.
+`keys` says what a data key and a wrapped key are. Each token holds its data key in wrapped form, so any container with
+access to KMS can open it. A label names a kind of payload, for example the state of a conversation, so that a token of
+one kind does not open as another.
 
 The specification is envelope.md. `token_format` has the outer layer of a token, and `chunked_encryption` the inner one.
 """
@@ -24,8 +23,9 @@ from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 if TYPE_CHECKING:
     from mcp_functions.seal.codec_adapter import CodecAdapter
     from mcp_functions.seal.keyring import Keyring
+    from mcp_functions.seal.keys import DataKey
 
-    # what seals payloads: the envelope, or an author's codec
+    # What seals payloads: the envelope, or an author's codec.
     Seal: TypeAlias = "Envelope | CodecAdapter"
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
@@ -105,8 +105,11 @@ class Envelope:
             Misconfigured: KMS fails until the operator acts.
         """
         parsed = token_format.parse(token, self.max_chars)
-        with self._keys.key_to_open(parsed.wrapped_key, caller=caller, max_age=self.max_age) as key:
-            context = self._context + about + parsed.head
-            payload = chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+        context = self._context + about + parsed.head
+
+        def decrypt(key: DataKey) -> bytes:
+            return chunked_encryption.decrypt(key.plaintext, context, parsed.message)
+
+        payload = self._keys.open(parsed.wrapped_key, decrypt, caller=caller, max_age=self.max_age)
         observability.current().jti = parsed.id
         return payload

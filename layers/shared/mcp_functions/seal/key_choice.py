@@ -58,7 +58,6 @@ def oldest_key(keys: Sequence[DataKey], epoch: int) -> DataKey | None:
     key has been in tokens for the longest time, so most containers know it. If KMS generated two keys in the same
     second, the order of their wrapped bytes decides.
     """
-    # born: when KMS generated the key
     candidates = [key for key in keys if epoch_of(key.wrapped_key.born) == epoch]
     return min(candidates, key=lambda key: (key.wrapped_key.born, key.wrapped_key.encrypted), default=None)
 
@@ -88,6 +87,6 @@ def draw_grace(random_bytes: bytes) -> float:
     """Return the length of a container's grace period in seconds: 0 or less if the container has none."""
     number = int.from_bytes(random_bytes, "big") + 1  # log(0) fails
     fraction = number / 2 ** (8 * GRACE_RANDOM_BYTES)  # above 0, and at most 1
-    # the logarithm makes the distribution exponential
+    # The logarithm makes the distribution exponential.
     seconds_early = -math.log(fraction) * MEAN_EARLY_SECONDS
     return GRACE_SECONDS - seconds_early

@@ -1,8 +1,5 @@
 """The keyring of a container: the data keys that seal and open its tokens (envelope.md §6).
 
-A data key encrypts tokens. KMS makes it, and wraps it: KMS encrypts it under a key that never leaves KMS. Each token
-holds its data key in wrapped form.
-
     to seal    `key_choice` chooses a data key that the container knows; if none is recent enough, KMS generates one
     to open    the container knows the data key of the token, or KMS unwraps it
 
@@ -21,7 +18,6 @@ import logging
 import os
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import Busy, InvalidRequestState, TemporarilyUnavailable
@@ -32,20 +28,24 @@ from mcp_functions.seal.kms import Wrapping, WrappingKeys
 from mcp_functions.seal.resets import register_for_reset
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 MAX_KEYS = 256  # how many data keys a container caches
-# how long a container seals with the previous key after KMS failed, before it asks KMS again
+# How long a container seals with the previous key after KMS failed, before it asks KMS again.
 PAUSE_SECONDS = 5
 SKEW_SECONDS = 60  # how far two clocks may differ
 # The budget of a caller, in units (§6.5): three failed unwraps at once, and one more every 30 seconds.
 FULL_BUDGET = 60
 REFILL_PER_SECOND = 20 / 30
-# the cost of an unwrap that fails, or after which the token turns out to be forged
+# What a token costs whose data key KMS has to unwrap:
+#   it is authentic                             AUTHENTIC_UNWRAP_COST
+#   it is forged, or KMS refuses its data key   FAILED_UNWRAP_COST
+#   KMS is not available                        nothing, because the caller did not cause it
+# A denial counts as a refusal: while KMS denies a key, each token under it would cause another call.
 FAILED_UNWRAP_COST = 20
-AUTHENTIC_UNWRAP_COST = 1  # the cost of an unwrap for an authentic token
+AUTHENTIC_UNWRAP_COST = 1
 
 # docs/runbooks.md tells operators to watch this name
 _log = logging.getLogger("mcp_functions.seal.key_choice")
@@ -59,11 +59,8 @@ class Keyring:
 
         Args:
             wrappings: the wrapping keys; the first one seals, each of them opens.
-            scope: the service, stage and generation, part of every EncryptionContext and every derivation.
+            scope: part of every EncryptionContext and every derivation.
             now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
-
-        Raises:
-            Misconfigured: there is no wrapping key, or two that tokens cannot tell apart.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
@@ -75,19 +72,14 @@ class Keyring:
         """Forget every key, budget and lock. No request is under way when this runs (envelope.md §6.6)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        # the length of the grace period in seconds
+        # The length of the grace period in seconds.
         self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))
-        # held by the one thread that asks KMS to generate a key
+        # Held by the one thread that asks KMS to generate a key.
         self._generate_lock = threading.Lock()
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
     def key_to_seal(self) -> DataKey:
-        """Return the data key to seal with now.
-
-        Raises:
-            TemporarilyUnavailable: KMS is not available, and the container knows no key of the previous epoch.
-            Misconfigured: KMS fails until the operator acts.
-        """
+        """Return the data key to seal with now."""
         key = self._find_known_key()
         if key:
             return key
@@ -100,35 +92,27 @@ class Keyring:
             _log.warning("sealing under %r, of an earlier epoch: %s", key, error.reason)
             return key
 
-    @contextmanager
-    def key_to_open(self, wrapped_key: WrappedKey, *, caller: str, max_age: float) -> Iterator[DataKey]:
-        """Give the data key of a token to the `with` block, which decrypts the token and fails if the token is forged.
+    def open(
+        self, wrapped_key: WrappedKey, decrypt: Callable[[DataKey], bytes], *, caller: str, max_age: float
+    ) -> bytes:
+        """Decrypt a token with its data key. If KMS is asked, the budget of `caller` is charged (`binding.caller_id`).
 
         Args:
             wrapped_key: the data key in the token, not authenticated yet.
-            caller: the caller whose budget is charged if KMS is asked (`binding.caller_id`).
+            decrypt: decrypts the token. An exception means that the token is forged.
+            caller: who sent the token.
             max_age: how long a token may live after it was sealed, in seconds.
-
-        Raises:
-            InvalidRequestState: the key is of another scope, too old or damaged.
-            TemporarilyUnavailable: KMS is not available, or the caller's budget is empty.
-            Misconfigured: KMS fails until the operator acts.
         """
         self._check_wrapped_key(wrapped_key, max_age)
         key = self._cache.get(wrapped_key)
         if key:
-            yield key
-            return
+            return decrypt(key)
         with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
-            # another thread may have opened a token under this key meanwhile
+            # Another thread may have opened a token under this key meanwhile.
             key = self._cache.get(wrapped_key)
-            if key:
-                yield key
-                return
-            key = self._charge_and_unwrap(wrapped_key, caller)
-            yield key  # if the token is forged, the block fails: the caller has paid the full cost
-            self._budgets.put_back(caller, FAILED_UNWRAP_COST - AUTHENTIC_UNWRAP_COST, self._now())
-            self._cache.add(key, caller)
+            if not key:
+                return self._unwrap_and_decrypt(wrapped_key, decrypt, caller)
+        return decrypt(key)
 
     def _find_known_key(self) -> DataKey | None:
         """Find a known key to seal with; None if the container needs a new one."""
@@ -171,18 +155,20 @@ class Keyring:
         if now > last_use(wrapped_key.born) + max_age + SKEW_SECONDS:
             raise InvalidRequestState(reason="born_past")
 
-    def _charge_and_unwrap(self, wrapped_key: WrappedKey, caller: str) -> DataKey:
-        """Have KMS unwrap a data key, and charge the caller as if this failed (§6.5).
+    def _unwrap_and_decrypt(self, wrapped_key: WrappedKey, decrypt: Callable[[DataKey], bytes], caller: str) -> bytes:
+        """Have KMS unwrap the data key of a token, and learn the key if it decrypts the token (§6.5).
 
-        The charge comes first, so that many requests at the same time cannot cost more than the budget. `key_to_open`
-        returns most of it for an authentic token. An outage costs nothing, because the caller did not cause it. A
-        denial costs as much as a forged token: while KMS denies a key, each token under it would cause another call.
+        The full cost is charged first, so that many requests at the same time cannot cost more than the budget.
         """
         if not self._budgets.take(caller, FAILED_UNWRAP_COST, self._now()):
             # §6.5: "Over budget the answer is 503 and no verdict"
             raise Busy(reason="unwrap_budget")
         try:
-            return self._wrapping_keys.unwrap(wrapped_key)
+            key = self._wrapping_keys.unwrap(wrapped_key)
         except TemporarilyUnavailable:
             self._budgets.put_back(caller, FAILED_UNWRAP_COST, self._now())
             raise
+        payload = decrypt(key)
+        self._budgets.put_back(caller, FAILED_UNWRAP_COST - AUTHENTIC_UNWRAP_COST, self._now())
+        self._cache.add(key, caller)
+        return payload

@@ -24,7 +24,7 @@ KEY_BYTES = 32  # the size of every data key
 MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
 # This constant is part of the token format. With another value, no token that exists would open, so it never changes.
 KEK_HINT_LABEL = b"ks1/kek\0"
-# how long a thread waits while another one calls KMS; a call with its retries takes less
+# How long a thread waits while another one calls KMS; a call with its retries takes less.
 WAIT_SECONDS = 5.0
 
 
@@ -40,8 +40,7 @@ class WrappedKey(NamedTuple):
     """A data key as a token holds it, with what KMS needs to unwrap it."""
 
     born: int  # when the data key was generated, in unix seconds
-    # four bytes that identify the wrapping key ("key encryption key"); see the function `kek_hint`
-    kek_hint: bytes
+    kek_hint: bytes  # four bytes that identify the wrapping key; see the function `kek_hint`
     encrypted: bytes  # the data key as the wrapping key encrypted it
 
 
@@ -79,8 +78,7 @@ class CachedKey(NamedTuple):
     """A data key in the memory of a container."""
 
     key: DataKey
-    # the caller whose token made this container ask KMS; None if this container generated the key
-    caller: str | None
+    caller: str | None  # whose token made this container ask KMS; None if it generated the key
 
 
 class KeyCache:
@@ -97,7 +95,7 @@ class KeyCache:
         """Begin without keys; the cache holds at most `capacity` of them."""
         self._capacity = capacity
         self._lock = threading.Lock()  # held while the two collections below are read or changed
-        # the least recently used one is first
+        # The least recently used one is first.
         self._keys: OrderedDict[WrappedKey, CachedKey] = OrderedDict()
         # The dictionary is weak: it keeps the lock of a key only while a thread holds the lock or waits for it.
         self._unwrap_locks: WeakValueDictionary[WrappedKey, threading.Lock] = WeakValueDictionary()

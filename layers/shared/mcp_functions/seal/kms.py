@@ -1,10 +1,8 @@
 """Wrapping of data keys by AWS KMS, or by an author's own pair of functions (envelope.md §5, envelope.md §8).
 
-    data key        32 bytes that encrypt tokens; each token carries its own data key, wrapped
-    wrapping key    a key that never leaves KMS; it wraps (encrypts) data keys, and unwraps them
-    context         the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data
-                    key only with the same context
-    hint            four bytes of a token that tell which wrapping key wrapped its data key
+    context    the purpose of a data key: its server, and the second in which it was born. KMS unwraps a data key only
+               with the same context
+    hint       four bytes of a token that tell which wrapping key wrapped its data key
 
 Everything that fails becomes one of three errors:
 
@@ -25,8 +23,18 @@ from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TypedDict
 
     from mcp_functions.seal.keys import Scope
+
+    class KmsAnswer(TypedDict, total=False):
+        """The response of an operation of KMS. Each has some of these members."""
+
+        KeyId: str
+        Plaintext: bytes
+        CiphertextBlob: bytes
+        Mac: bytes
+
 
 PURPOSE = "mcp-request-state"  # part of every EncryptionContext
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
@@ -63,14 +71,10 @@ class KmsKey:
     """A KMS key, by ARN."""
 
     def __init__(self, arn: str, client: Callable[[], object] = kms_client) -> None:
-        """Keep the key's ARN, without a call and without a client.
-
-        Args:
-            arn: the ARN of the key. An alias is refused: if it moved, no older token could be opened.
-            client: the function that builds a KMS client with boto3's methods.
+        """Keep the key's ARN, without a call. `client` builds a KMS client with boto3's methods.
 
         Raises:
-            Misconfigured: the ARN names an alias, or no key.
+            Misconfigured: the ARN names no key, or an alias: if an alias moved, no older token could be opened.
         """
         self.arn = arn
         self.id = arn.rpartition("/")[2]  # of "arn:aws:kms:<region>:<account>:key/<id>"
@@ -95,10 +99,10 @@ class KmsKey:
         answer = self._call_kms("generate_mac", KeyId=self.arn, MacAlgorithm="HMAC_SHA_256", Message=message)
         return bytes(answer["Mac"])
 
-    def _call_kms(self, operation: str, **arguments: object) -> dict[str, Any]:
+    def _call_kms(self, operation: str, **arguments: object) -> KmsAnswer:
         try:
             method = getattr(self._client(), operation)
-            answer: dict[str, Any] = method(**arguments)
+            answer: KmsAnswer = method(**arguments)
         except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote the context, and must not reach the log.
             failure = read_failure(error)
@@ -107,7 +111,7 @@ class KmsKey:
             raise service_error(service="kms", failure=failure) from None
         return answer
 
-    def _plaintext(self, answer: dict[str, Any]) -> bytes:
+    def _plaintext(self, answer: KmsAnswer) -> bytes:
         """Return the plaintext key of an answer, after a check that our own KMS key made it (envelope.md §5)."""
         if str(answer.get("KeyId", "")).rpartition("/")[2] != self.id:
             raise Misconfigured(reason="kms:UnexpectedAnswer")
@@ -115,12 +119,7 @@ class KmsKey:
 
 
 class WrappingKeys:
-    """The wrapping keys of one scope. The first one generates data keys. Each unwraps the data keys that it wrapped.
-
-    Attributes:
-        by_hint: the wrapping keys, by the `kek_hint` of the wrapped keys.
-        first_hint: the hint of the first wrapping key.
-    """
+    """The wrapping keys of one scope, by their hints. The first one generates data keys. Each unwraps its own."""
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
         """Keep the wrapping keys, without a call to them.
@@ -144,13 +143,13 @@ class WrappingKeys:
                 raise
             except OSError as error:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
-            # an author's wrapping may raise anything; it is no client's fault
+            # An author's wrapping may raise anything; it is no client's fault.
             except Exception as error:  # noqa: BLE001
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(WrappedKey(born, self.first_hint, wrapped), plaintext))
 
     def unwrap(self, wrapped_key: WrappedKey) -> DataKey:
-        """Unwrap the data key of a token. `Keyring.key_to_open` has checked that its hint is in `by_hint`."""
+        """Unwrap the data key of a token. `Keyring.open` has checked that its hint is in `by_hint`."""
         with observability.kms_call():
             wrapping = self.by_hint[wrapped_key.kek_hint]
             try:
@@ -164,7 +163,7 @@ class WrappingKeys:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(reason="kek_retired") from None
-            # an author's wrapping may raise anything for damaged bytes: it fails closed
+            # An author's wrapping may raise anything for damaged bytes: it fails closed.
             except Exception:  # noqa: BLE001
                 raise InvalidRequestState(reason="wrapped_key") from None
             return _check_length(DataKey(wrapped_key, plaintext))

@@ -45,8 +45,7 @@ class RoundStart(NamedTuple):
 
     binding: Binding  # what the next state is bound to: this server, and the request of this round
     flow: str  # the id of the conversation
-    # the verified claims of the state that the client returned; None in the first round
-    claims: Claims | None
+    claims: Claims | None  # of the state that the client returned; None in the first round
 
     @property
     def number(self) -> int:
@@ -65,18 +64,7 @@ def new_flow() -> str:
 
 
 def start_round(audience: str, request: Request, states: RequestStates | None) -> RoundStart:
-    """Verify the state that a request carries, or begin a conversation.
-
-    Args:
-        audience: the server that the state is for: "<service>/<stage>".
-        request: the request of this round.
-        states: seals and opens states; None if the function has no keys.
-
-    Raises:
-        InvalidParams: the arguments have no canonical form.
-        InvalidRequestState: the state does not belong to this request.
-        TemporarilyUnavailable, Misconfigured: the keys are not available.
-    """
+    """Verify the state that a request carries, or begin a conversation. A function without keys has no `states`."""
     binding = bind_request(audience, request.method, request.params, request.principal)
     if "requestState" not in request.params:
         # Only a state needs the id of the conversation, and a function without keys seals no state.
@@ -102,14 +90,7 @@ class RequestStates:
         lifetime_seconds: int = 600,
         anonymous: bool = False,
     ) -> None:
-        """Set the limits.
-
-        Args:
-            seal: an `Envelope`, or an author's codec in a `CodecAdapter`.
-            now: the clock, in unix seconds.
-            lifetime_seconds: how long one answer may take.
-            anonymous: True if states may have no principal (a server without authentication).
-        """
+        """Set the limits: how long one answer may take, and whether states may have no principal."""
         self._seal = seal
         self._now = now
         self._lifetime_ms = lifetime_seconds * 1000
@@ -137,7 +118,6 @@ class RequestStates:
         Raises:
             ToolError: the conversation has used its rounds or its time; the text is for the model.
             DeveloperError: the record is not JSON.
-            StateTooLarge, TemporarilyUnavailable, Misconfigured: the seal is not possible.
         """
         self._check_principal(binding)
         issued = self._now_ms()
@@ -149,12 +129,7 @@ class RequestStates:
             # The deadline is that of the first round. It is earlier if the clock of this container is behind the clock
             # of the first one: `open` refuses a deadline that is too far away (envelope.md §9.5).
             deadline = min(previous.flow_deadline, deadline)
-        if number > MAX_ROUNDS:
-            message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
-            raise ToolError(message)
-        if deadline <= issued:
-            message = "This conversation has used its time. Start again."
-            raise ToolError(message)
+        _check_not_used_up(number, deadline - issued)
         claims = Claims(
             binding=binding,
             issued=issued,
@@ -168,16 +143,10 @@ class RequestStates:
         return self._seal.seal(encode_claims(claims))
 
     def open(self, token: str, binding: Binding, *, caller: str = "") -> Claims:
-        """Open a state, and check that it belongs to a request.
-
-        Args:
-            token: the token from the client.
-            binding: the binding of the client's request.
-            caller: the caller whose budget a failed unwrap counts against (`caller_id`).
+        """Open a state, and check that it belongs to a request. A failed unwrap is charged to `caller` (`caller_id`).
 
         Raises:
             InvalidRequestState: the state does not belong to this request; `reason` is for the log.
-            TemporarilyUnavailable, Misconfigured: the keys are not available.
         """
         self._check_principal(binding)
         notes = observability.current()
@@ -215,3 +184,13 @@ class RequestStates:
         if binding.principal is None and not self._anonymous:
             message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
             raise Misconfigured(message)
+
+
+def _check_not_used_up(number: int, milliseconds_left: int) -> None:
+    """Refuse a state for a conversation that has used its rounds or its time. The text is for the model."""
+    if number > MAX_ROUNDS:
+        message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
+        raise ToolError(message)
+    if milliseconds_left <= 0:
+        message = "This conversation has used its time. Start again."
+        raise ToolError(message)

@@ -26,11 +26,11 @@ from mcp_functions.tuples import NamedTuple
 
 PREFIX = "ks1."
 SUITE = 0x01
-# the key kind: the token holds the wrapped data key; 0x02 is reserved and refused
+# The key kind: the token holds the wrapped data key; 0x02 is reserved and refused.
 KEY_IN_TOKEN = 0x01
-# the most that a deployment may set as its own limit (MCP_MAX_STATE_CHARS)
+# The most that a deployment may set as its own limit (MCP_MAX_STATE_CHARS).
 MAX_TOKEN_CHARS = 4 * 1024 * 1024
-# a token's id is the first bytes of its message's commitment, which differs for every message
+# A token's id is the first bytes of its message's commitment, which differs for every message.
 ID_BYTES = 16
 
 # The fields of the head before `encrypted`, of 1, 1, 4, 4 and 2 bytes, big-endian.
@@ -65,7 +65,7 @@ def write(head: bytes, message: bytes) -> str:
 def count_chars(head: bytes, payload: bytes) -> int:
     """Return how many characters the token of a payload will have."""
     size = len(head) + message_size(len(payload))
-    # base64 without padding: 4 characters for 3 bytes, rounded up
+    # Base64 without padding: 4 characters for 3 bytes, rounded up.
     return len(PREFIX) + (size * 4 + 2) // 3
 
 
