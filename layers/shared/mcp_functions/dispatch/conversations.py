@@ -236,9 +236,9 @@ class Conversations:
 
         answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
         binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
-        record = call.round.next_record()
         # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
-        record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+        arguments = request.params.get("arguments") or {}
+        record = {**call.round.next_record(), answer_calls.ARGUMENTS_KEY: arguments}
         state = self._seal(call, binding, record, answer_tool)
         return asking.make_result(answer_tool, handler, questions, state, self._now())
 

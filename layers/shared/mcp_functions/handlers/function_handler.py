@@ -183,7 +183,7 @@ class FunctionHandler(Handler[P, R]):
             if not self.needs_state or round_ is None:
                 rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
                 raise DeveloperError(rule, name=self.name)
-            returned.end_round(round_)  # raises InputRequired
+            raise returned.end_round(round_)
         return returned
 
 

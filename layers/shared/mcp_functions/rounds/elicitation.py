@@ -99,7 +99,8 @@ class Elicit(Capability):
             DeveloperError: a question has no key.
         """
         if not all(question.key for question in questions):
-            self._round.fail('a question of elicit.together needs a key: Question("Where to?", City, key="where")')
+            rule = 'a question of elicit.together needs a key: Question("Where to?", City, key="where")'
+            raise self._round.failed(DeveloperError(rule))
         return tuple(ask_together(self._round, *questions))
 
     def url(self, key: str, message: str, url: str) -> None:
@@ -198,7 +199,6 @@ ElicitRequest = Question  # the specification's name
 
 def _check_url(url: str) -> None:
     """Refuse an address that a client should not open: it could be relative, or readable on the network."""
-    # only for pages
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

@@ -1,31 +1,43 @@
 """The record of a conversation: the JSON that one round leaves for the next one, inside the sealed state.
 
-A call that asks takes several requests, and a round is one of them. The record has these members:
-
-    answers         the client's responses, by the question's key and by its fingerprint (a digest of its text)
-    steps           the recorded steps, by key: see `RecordedStep`
-    sheds           how many rounds in a row ended without a question, because their time was up
-    began           when the conversation began, in unix milliseconds; absent until a step needs it
-    lost_answers    how many rounds in a row asked an answered question again, under another key
-    progress        the highest progress that the client got; absent without one
-    state           JSON that a low-level function keeps
-
-A member without a value is absent. A question has several answers if its text changed between two rounds, for example
-because a new version was deployed. So the answers to "Who?" and to its new text "Your name?" are
+A question has several answers if its text changed between two rounds, for example because a new version was deployed.
+So the answers to "Who?" and to its new text "Your name?" are
 
     {"who": {"<fingerprint of Who?>": {"action": "accept", …}, "<fingerprint of Your name?>": {…}}}
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-EMPTY: Mapping[str, Any] = {}
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+class RecordJSON(TypedDict, total=False):
+    """The record as JSON. A member without a value is absent.
+
+    Attributes:
+        answers: the client's responses, by the question's key and by its fingerprint (a digest of its text).
+        steps: the recorded steps by key, each as the list of `RecordedStep.to_json`.
+        sheds: how many rounds in a row ended without a question, because their time was up.
+        began: when the conversation began, in unix milliseconds; absent until a step needs it.
+        lost_answers: how many rounds in a row asked an answered question again, under another key.
+        progress: the highest progress that the client got.
+        state: JSON that a low-level function keeps.
+    """
+
+    answers: dict[str, dict[str, JSONObject]]
+    steps: dict[str, list[Any]]
+    sheds: int
+    began: int
+    lost_answers: int
+    progress: float
+    state: str
 
 
 class RecordedStep(NamedTuple):
@@ -49,9 +61,10 @@ class Record:
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Copy the JSON of the previous round, which stays as it is."""
-        self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
-        self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", EMPTY).items()}
+        """Copy the JSON of the previous round, a RecordJSON, which stays as it is."""
+        answers: dict[str, dict[str, JSONObject]] = document.get("answers", {})
+        self.answers = {key: dict(by_fingerprint) for key, by_fingerprint in answers.items()}
+        self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", {}).items()}
         self.sheds: int = document.get("sheds", 0)
         self.began: int | None = document.get("began")
         self.lost_answers: int = document.get("lost_answers", 0)
@@ -65,15 +78,21 @@ class Record:
         if not answers:
             self.answers.pop(key, None)
 
-    def to_json(self, sheds: int) -> dict[str, Any]:
+    def to_json(self, sheds: int) -> RecordJSON:
         """Return the record for the next round, as JSON. `sheds` counts this round, too."""
-        document = {
-            "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
-            "steps": {key: step.to_json() for key, step in self.steps.items()} or None,
-            "sheds": sheds or None,
-            "began": self.began,
-            "lost_answers": self.lost_answers or None,
-            "progress": self.progress,
-            "state": self.state,
-        }
-        return {name: value for name, value in document.items() if value is not None}
+        document: RecordJSON = {}
+        if self.answers:
+            document["answers"] = {key: dict(answers) for key, answers in self.answers.items()}
+        if self.steps:
+            document["steps"] = {key: step.to_json() for key, step in self.steps.items()}
+        if sheds:
+            document["sheds"] = sheds
+        if self.began is not None:
+            document["began"] = self.began
+        if self.lost_answers:
+            document["lost_answers"] = self.lost_answers
+        if self.progress is not None:
+            document["progress"] = self.progress
+        if self.state is not None:
+            document["state"] = self.state
+        return document

@@ -14,7 +14,7 @@ import inspect
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mcp_functions.protocol.errors import is_on_lambda
+from mcp_functions.protocol.errors import DeveloperError, is_on_lambda
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.schemas.type_reader import read_type
@@ -83,8 +83,7 @@ def warn_of_loss(problem: str, advice: str, round_: Round) -> None:
         round_: the round, which ends with a DeveloperError in a test or on an author's own machine.
     """
     if not is_on_lambda():
-        round_.fail("{problem}: {advice}", problem=problem, advice=advice)
-    # few functions lose a part of a value
+        raise round_.failed(DeveloperError("{problem}: {advice}", problem=problem, advice=advice))
     import logging
 
     logging.getLogger("mcp_functions").warning(problem)
