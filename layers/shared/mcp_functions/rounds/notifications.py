@@ -30,7 +30,8 @@ class Progress(Capability):
         if not isinstance(message, str | None):
             rule = "the message of progress is text, and not of type {type}"
             raise self._round.failed(DeveloperError(rule, type=type(message).__name__))
-        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # "3 of 0" would say nothing
+        # "3 of 0" would say nothing.
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
         if show_progress:  # set only where the author runs the function locally

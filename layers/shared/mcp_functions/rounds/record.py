@@ -8,7 +8,7 @@ So the answers to "Who?" and to its new text "Your name?" are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from mcp_functions.tuples import NamedTuple
 
@@ -19,25 +19,15 @@ if TYPE_CHECKING:
 
 
 class RecordJSON(TypedDict, total=False):
-    """The record as JSON. A member without a value is absent.
+    """The record as JSON. A member without a value is absent."""
 
-    Attributes:
-        answers: the client's responses, by the question's key and by its fingerprint (a digest of its text).
-        steps: the recorded steps by key, each as the list of `RecordedStep.to_json`.
-        sheds: how many rounds in a row ended without a question, because their time was up.
-        began: when the conversation began, in unix milliseconds; absent until a step needs it.
-        lost_answers: how many rounds in a row asked an answered question again, under another key.
-        progress: the highest progress that the client got.
-        state: JSON that a low-level function keeps.
-    """
-
-    answers: dict[str, dict[str, JSONObject]]
-    steps: dict[str, list[Any]]
-    sheds: int
-    began: int
-    lost_answers: int
-    progress: float
-    state: str
+    answers: dict[str, dict[str, JSONObject]]  # by the question's key, and by its fingerprint
+    steps: dict[str, list[Any]]  # the recorded steps by key (`RecordedStep.to_json`)
+    sheds: int  # how many rounds in a row ended without a question, because their time was up
+    began: int  # when the conversation began, in unix milliseconds; absent until a step needs it
+    lost_answers: int  # how many rounds in a row asked an answered question under another key
+    progress: float  # the highest progress that the client got
+    state: str  # JSON that a low-level function keeps
 
 
 class RecordedStep(NamedTuple):
@@ -62,8 +52,9 @@ class Record:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         """Copy the JSON of the previous round, a RecordJSON, which stays as it is."""
-        answers: dict[str, dict[str, JSONObject]] = document.get("answers", {})
-        self.answers = {key: dict(by_fingerprint) for key, by_fingerprint in answers.items()}
+        self.answers: dict[str, dict[str, JSONObject]] = {
+            key: dict(answers) for key, answers in document.get("answers", {}).items()
+        }
         self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", {}).items()}
         self.sheds: int = document.get("sheds", 0)
         self.began: int | None = document.get("began")
@@ -80,19 +71,13 @@ class Record:
 
     def to_json(self, sheds: int) -> RecordJSON:
         """Return the record for the next round, as JSON. `sheds` counts this round, too."""
-        document: RecordJSON = {}
-        if self.answers:
-            document["answers"] = {key: dict(answers) for key, answers in self.answers.items()}
-        if self.steps:
-            document["steps"] = {key: step.to_json() for key, step in self.steps.items()}
-        if sheds:
-            document["sheds"] = sheds
-        if self.began is not None:
-            document["began"] = self.began
-        if self.lost_answers:
-            document["lost_answers"] = self.lost_answers
-        if self.progress is not None:
-            document["progress"] = self.progress
-        if self.state is not None:
-            document["state"] = self.state
-        return document
+        members = {
+            "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
+            "steps": {key: step.to_json() for key, step in self.steps.items()} or None,
+            "sheds": sheds or None,
+            "began": self.began,
+            "lost_answers": self.lost_answers or None,
+            "progress": self.progress,
+            "state": self.state,
+        }
+        return cast("RecordJSON", {name: value for name, value in members.items() if value is not None})

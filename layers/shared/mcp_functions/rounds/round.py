@@ -67,59 +67,35 @@ step_of_context: ContextVar[RunningStep | None] = ContextVar("step_of_context", 
 
 
 class RoundRequest(NamedTuple):
-    """The client's request, its caller, and the time.
+    """The client's request, its caller, and the time."""
 
-    Attributes:
-        responses: `inputResponses` as the client sent them.
-        capabilities: what the request declares that its client can do.
-        meta: `_meta`, with the progress token and the log level.
-        principal: the caller; None without authentication.
-        scopes: the scopes of the caller's token.
-        deadline: when the client stops waiting, in unix seconds.
-        now: the clock, in unix seconds.
-    """
-
-    responses: Mapping[str, JSONObject] = {}
-    capabilities: ClientCapabilities = NO_CAPABILITIES
-    meta: Meta = NO_META
-    principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()
-    deadline: float = math.inf
-    now: Callable[[], float] = time.time
+    responses: Mapping[str, JSONObject] = {}  # `inputResponses` as the client sent them
+    capabilities: ClientCapabilities = NO_CAPABILITIES  # what the client can do
+    meta: Meta = NO_META  # `_meta`: the progress token and the log level
+    principal: Principal | None = None  # the caller; None without authentication
+    scopes: frozenset[str] = frozenset()  # the scopes of the caller's token
+    deadline: float = math.inf  # when the client stops waiting, in unix seconds
+    now: Callable[[], float] = time.time  # the clock, in unix seconds
 
 
 class History(NamedTuple):
-    """The conversation before this round, from the sealed state or from the table of a task.
+    """The conversation before this round, from the sealed state or from the table of a task."""
 
-    Attributes:
-        flow: the conversation's id, the same in all its rounds; "" if nothing can seal a state.
-        number: the number of this round, from 1.
-        record: what the previous round recorded (`Record`), as JSON.
-        asked: the questions of the previous round: a digest of each (fingerprint), by key.
-    """
-
-    flow: str = ""
-    number: int = 1
-    record: Mapping[str, Any] = {}
-    asked: Mapping[str, str] = {}
+    flow: str = ""  # the conversation's id in all its rounds; "" if nothing can seal a state
+    number: int = 1  # the number of this round
+    record: Mapping[str, Any] = {}  # what the previous round recorded, a RecordJSON
+    asked: Mapping[str, str] = {}  # the fingerprints of the previous round's questions, by key
 
 
 class RoundOptions(NamedTuple):
-    """How the handler and its client play rounds.
+    """How the handler and its client play rounds."""
 
-    Attributes:
-        camel_case: True if forms use camelCase on the wire.
-        max_sheds: how many rounds in a row may end without a question; then the call fails, because clients limit
-            requests.
-        single_use: True if each round may run only once. A repeated request is recognized by its state, and the first
-            request has none. So the first round ends before its first step, and the client gets a state.
-        has_app: True if the client shows no forms, but MCP Apps: then an app asks the questions.
-    """
-
-    camel_case: bool = False
-    max_sheds: int = 2
+    camel_case: bool = False  # True if forms use camelCase on the wire
+    max_sheds: int = 2  # how many rounds in a row may end without a question
+    # True if each round may run only once. A repeated request is recognized by its state, and the first request has
+    # none. So the first round ends before its first step, and the client gets a state.
     single_use: bool = False
-    has_app: bool = False
+    has_app: bool = False  # True if the client shows no forms, but MCP Apps: then an app asks
 
 
 DEFAULT_REQUEST = RoundRequest()
@@ -149,20 +125,15 @@ class Round:
     ) -> None:
         """Read the record that the previous round left, and add the responses of the request.
 
-        Args:
-            request: the request of this round.
-            history: the rounds before this one.
-            options: the options of the handler, and of its client.
-            lease: the lease of the worker that runs a task; None if the round does not belong to a task.
+        A worker that runs a task has a lease; without a task it is None.
         """
         self.request = request
         self.history = history
         self.options = options
         self.lease = lease
+        self.lock = Condition()  # guards what follows, because a handler may use threads
         self.record = Record(history.record)
         self.questions = Questions(self.record, history.asked, request.responses)
-        # It guards the record, the questions and the running steps: a handler may use threads.
-        self.lock = Condition()
         self.running_steps = RunningSteps(self.lock)
         self.steps_must_end = request.deadline - MARGIN_SECONDS  # in unix seconds
         self.stage: Stage = "running"
@@ -194,15 +165,17 @@ class Round:
 
     def interrupted(self) -> InputRequired:
         """End the round, and return what the caller raises. The client gets the open questions, and goes on."""
-        if self.stage == "running":
-            self.stage = "interrupted"
+        with self.lock:
+            if self.stage == "running":
+                self.stage = "interrupted"
         return InputRequired()
 
     def failed(self, error: CallError) -> CallError:
         """End the call, and return the error, which the caller raises. The client gets the first error of the round."""
-        if self.stage != "continued":
-            self.stage = "done"
-            self.error = self.error or error
+        with self.lock:
+            if self.stage != "continued":
+                self.stage = "done"
+                self.error = self.error or error
         return error
 
     def check_not_ended(self) -> None:
@@ -282,7 +255,7 @@ class Round:
     async def wait_for_steps(self) -> None:
         """Wait for the steps that an async function has left running, so that the record has their results."""
         if self.stage == "running":
-            self.stage = "done"  # the call has its result, so asyncio tasks that still run begin no step
+            self.stage = "done"  # the call has its result, so other tasks begin no step
         await self.running_steps.wait_for_tasks()
 
     def close(self) -> None:

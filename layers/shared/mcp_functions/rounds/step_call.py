@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-# the limit of one recorded result, because the client carries all of them in each request
-MAX_BYTES = 8 * 1024
+MAX_BYTES = 8 * 1024  # of one recorded result: the client carries all of them in each request
 
 
 class StepCall:
@@ -125,8 +124,7 @@ class StepCall:
         """
         round_ = self._round
         if round_.lease and not round_.lease.renew_before_step(round_):
-            # The task was cancelled, or another worker has it.
-            raise round_.interrupted()
+            raise round_.interrupted()  # the task was cancelled, or another worker has it
         if round_.options.single_use:
             round_.require_state()
         if not round_.has_new_step:
@@ -169,7 +167,7 @@ class StepCall:
         with round_.lock:
             round_.record.steps[self._key] = step
         if round_.lease and not round_.lease.save_step(round_):
-            # another worker has the task: this one must not run a step after one that was not saved
+            # Another worker has the task, so this one must not run a step after one that was not saved.
             raise round_.interrupted()
 
     def _to_json(self, result: object) -> tuple[object, bool]:
@@ -177,8 +175,7 @@ class StepCall:
         try:
             written, fits = self._write(result)
             text = dumps(written)
-            # later rounds read this text, so this round must read the same value
-            value = json.loads(text)
+            value = json.loads(text)  # later rounds read this text, so this round reads it, too
         except (TypeError, ValueError, RecursionError) as error:
             rule = "step {key!r}: JSON cannot carry what {function} returned"
             raise self._failed(rule) from error

@@ -111,9 +111,8 @@ class Step(Capability):
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        # 48 bits, which a float holds exactly
         number = int.from_bytes(self._derive("random", key, length=6))
-        return number / 2**48
+        return number / 2**48  # a float holds 48 bits exactly
 
     def shed(self) -> NoReturn:
         """End the round here, without a question: the next round continues the work.
@@ -155,8 +154,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            # raises InputRequired in the first round, which has no state
-            self._round.require_state()
+            self._round.require_state()  # in the first round it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed
