@@ -223,5 +223,4 @@ def _check_accepted(key: str, message: str, response: JSONObject) -> None:
         raise Declined(key, message)
     if action == "cancel":
         raise Cancelled(key, message)
-    reason = "the answer was not accept, decline or cancel"
-    raise InvalidAnswer(reason)
+    raise InvalidAnswer("the answer was not accept, decline or cancel")

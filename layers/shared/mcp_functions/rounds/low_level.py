@@ -146,16 +146,14 @@ class RequestState(Capability, Generic[State]):
             TypeError: there is no model, or a field without a default.
         """
         if not type_args:
-            message = f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]"
-            raise TypeError(message)
+            raise TypeError(f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]")
         (model,) = type_args
         try:
             model()
         except ValueError:
-            message = (
+            raise TypeError(
                 f"{parameter}: the first round begins with an empty {model.__name__}, so every field needs a default"
-            )
-            raise TypeError(message) from None
+            ) from None
         read_type(model).check_recordable()
 
 

@@ -74,8 +74,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a CreateMessageRequest as JSON, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
-            rule = "max_tokens must be 1 or more"
-            raise DeveloperError(rule)
+            raise DeveloperError("max_tokens must be 1 or more")
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
@@ -84,8 +83,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
         try:
             options = to_json(dict(self.options))
         except NotJson as error:
-            rule = f"JSON cannot carry the options of the question to the model ({error})"
-            raise DeveloperError(rule) from None
+            raise DeveloperError(f"JSON cannot carry the options of the question to the model ({error})") from None
         params: Any = {**options, "messages": wire_messages, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 
@@ -111,16 +109,14 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
         # "user messages that contain tool results MUST contain ONLY tool results"
         if results and len(results) != len(blocks):
-            rule = "a message with a tool_result must hold tool_results alone"
-            raise DeveloperError(rule)
+            raise DeveloperError("a message with a tool_result must hold tool_results alone")
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
         if results != uses:
             rule = "a message must have a tool_result for each tool_use of the message before, and for nothing else"
             raise DeveloperError(rule)
         uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
     if uses:
-        rule = "the last message must have no tool_use"
-        raise DeveloperError(rule)
+        raise DeveloperError("the last message must have no tool_use")
 
 
 def _read_message(response: JSONObject) -> JSONObject:
@@ -128,5 +124,4 @@ def _read_message(response: JSONObject) -> JSONObject:
     match response:
         case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
             return response
-    reason = "the answer was not a message"
-    raise InvalidAnswer(reason)
+    raise InvalidAnswer("the answer was not a message")

@@ -49,13 +49,11 @@ class StepCall:
             rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
             raise self._failed(rule, outer=outer.key)
         if not isinstance(key, str):
-            rule = "a step's key is text, and not of type {type}"
-            raise self._failed(rule, type=type(key).__name__)
+            raise self._failed("a step's key is text, and not of type {type}", type=type(key).__name__)
         try:
             self._arguments_digest = digest_arguments(args, kwargs)
         except (TypeError, ValueError, RecursionError) as error:
-            rule = "step {key!r}: JSON cannot carry the arguments of {function}"
-            raise self._failed(rule) from error
+            raise self._failed("step {key!r}: JSON cannot carry the arguments of {function}") from error
         try:
             if self._returns:
                 self._returns.check_recordable()
@@ -98,22 +96,20 @@ class StepCall:
         with round_.lock:  # of two threads, only one may begin the step
             round_.check_not_ended()
             if self._key in round_.running_steps.keys:
-                rule = (
+                raise self._failed(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
                     "give each call a key of its own"
                 )
-                raise self._failed(rule)
             recorded = round_.record.steps.get(self._key)
             if recorded is None:
                 round_.running_steps.keys.add(self._key)
                 return True
             if recorded.arguments_digest != self._arguments_digest:
-                rule = (
+                raise self._failed(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if "
                     "a deployment calls it with something else, and make its arguments from what later rounds know as "
                     "well"
                 )
-                raise self._failed(rule)
             return False
 
     def _end_round_if_step_must_wait(self, max_seconds: float | None) -> None:
@@ -146,8 +142,7 @@ class StepCall:
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()  # otherwise Python warns that it was never awaited
-            rule = "step {key!r} calls an async function: await step.wait({key!r}, …)"
-            raise self._failed(rule)
+            raise self._failed("step {key!r} calls an async function: await step.wait({key!r}, …)")
         self._record(result, began)
 
     async def _await_and_record(self) -> None:
@@ -177,8 +172,7 @@ class StepCall:
             text = dumps(written)
             value = json.loads(text)  # later rounds read this text, so this round reads it, too
         except (TypeError, ValueError, RecursionError) as error:
-            rule = "step {key!r}: JSON cannot carry what {function} returned"
-            raise self._failed(rule) from error
+            raise self._failed("step {key!r}: JSON cannot carry what {function} returned") from error
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
             rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
