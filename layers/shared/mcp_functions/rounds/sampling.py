@@ -19,8 +19,11 @@ from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from mcp_functions.protocol.wire_types import JSONObject, Model
+
+    Messages: TypeAlias = "str | Sequence[JSONObject | Model]"
 
 
 class Sample(Capability):
@@ -28,15 +31,12 @@ class Sample(Capability):
 
     needs_state = True
 
-    def __call__(
-        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
-    ) -> JSONObject:
+    def __call__(self, key: str, messages: Messages, *, max_tokens: int, **options: object) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
         Args:
             key: the question's key in `inputRequests`.
-            messages: the messages, as dicts or as SamplingMessage objects of the official SDK; a string is one message
-                of the user.
+            messages: dicts or SamplingMessage objects of the official SDK; a string is one message of the user.
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
@@ -52,11 +52,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
     """Asks the client's model: `SampleQuestion("Summarise …", max_tokens=200)`. Its arguments are those of `Sample`."""
 
     def __init__(
-        self,
-        messages: str | Sequence[JSONObject | Model],
-        max_tokens: int,
-        options: Mapping[str, Any] | None = None,
-        key: str = "",
+        self, messages: Messages, max_tokens: int, options: Mapping[str, Any] | None = None, key: str = ""
     ) -> None:
         """Take the params of the request, under their names in Python, and the key.
 
