@@ -8,7 +8,7 @@ The specification calls this JSON an InputRequest. It asks the user, the client'
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms, value_at
@@ -67,7 +67,7 @@ def _is_form(question: JSONObject) -> bool:
     return "requestedSchema" in question.get("params", {})
 
 
-def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabilities) -> ClientCapabilities:
+def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabilities) -> dict[str, JSONObject]:
     """Return the capabilities that these questions need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -86,7 +86,7 @@ def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabi
     needs_only_forms = missing.get("elicitation") == {"form": {}}
     if needs_only_forms and "elicitation" not in declared:
         missing["elicitation"] = {}
-    return cast("ClientCapabilities", missing)
+    return missing
 
 
 def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bool:
