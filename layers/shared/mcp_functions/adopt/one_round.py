@@ -39,7 +39,7 @@ async def _run(server: AdoptedServer, method: str, params: Params, questions: Ad
     questions.check_complete()
     if result.get("resultType") == "input_required":
         questions.open_returned(result)
-        round_.interrupt()
+        raise round_.interrupted()
     return result
 
 

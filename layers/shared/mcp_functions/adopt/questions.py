@@ -157,8 +157,8 @@ class AdoptedQuestions:
         """
         text = rule.format(name=self._name, **values)
         log.warning("%s", text)
-        self.round.error = ToolError(text)
+        self.round.failed(ToolError(text))
         if self._task and self._task is not asyncio.current_task():
             # What a task of its own raises, asyncio may return to the tool as a value, so the tool would go on.
             self._task.cancel()
-        return InputRequired()
+        return self.round.interrupted()

@@ -274,7 +274,7 @@ class Conversations:
                 f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             )
         binding = start.binding
-        record = current.round.next_record()
+        record: dict[str, Any] = {**current.round.next_record()}
         if answer_tool:
             from mcp_functions.apps import answer_calls
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict
 
+    from mcp_functions.protocol.errors import InputRequired
     from mcp_functions.protocol.wire_types import Icon, ListEntry, Model
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.round import Round
@@ -173,16 +174,16 @@ class FunctionHandler(Handler[P, R]):
             # The results of steps that have begun are recorded for the next round.
             returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
         if is_input_required(returned):
-            self._ask_as_returned(returned, round_)
+            raise self._ask_as_returned(returned, round_)
         return returned
 
-    def _ask_as_returned(self, result: InputRequiredResult, round_: Round | None) -> None:
-        """End the round with the questions that the function returned (the low level); raise InputRequired."""
+    def _ask_as_returned(self, result: InputRequiredResult, round_: Round | None) -> InputRequired:
+        """End the round with the questions that a low-level function returned; return what the caller raises."""
         if not self.needs_state or round_ is None:
             raise DeveloperError(
                 "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
             )
-        result.end_round(round_)
+        return result.end_round(round_)
 
 
 def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> tuple[object, object]:
