@@ -185,7 +185,7 @@ def _make_translator(
     if front_door is not None:
         return dialects.FrontDoorDialects(loaded, catalog, answer, front_door.forward)
     context = dialects.DialectContext(
-        answer_modern=answer,
+        answer_current=answer,
         folder=parts.folder,
         settings=parts.settings,
         audience=parts.audience,

@@ -12,7 +12,7 @@ If neither can ask, the call ends, and its result says why (`rounds.unfinished`)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.constants import META_FORM
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, ResultObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
@@ -38,7 +38,7 @@ STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], request: Request, last: AnswerTool | None
+    handler: AskingHandler, questions: Mapping[str, InputRequest], request: Request, last: AnswerTool | None
 ) -> AnswerTool:
     """Choose the answer tool for the questions of a round.
 
@@ -60,7 +60,7 @@ def choose_answer_tool(
 
 
 def _usable_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: ClientCapabilities, last: AnswerTool | None
+    handler: AskingHandler, questions: Mapping[str, InputRequest], declared: ClientCapabilities, last: AnswerTool | None
 ) -> AnswerTool | None:
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
@@ -76,7 +76,7 @@ def _usable_answer_tool(
     return usable if last in (None, usable) else None  # a call keeps its answer tool
 
 
-def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:
+def _model_may_ask(handler: AskingHandler, questions: Mapping[str, InputRequest]) -> bool:
     if handler.kind != "tool":
         return False
     if not questions:
@@ -85,7 +85,7 @@ def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) 
     return all(key in handler.ask_in_words and not _is_consent(question) for key, question in questions.items())
 
 
-def _is_consent(question: JSONObject) -> bool:
+def _is_consent(question: InputRequest) -> bool:
     """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
     fields = value_at(question, "params", "requestedSchema", "properties")
     if not fields:
@@ -94,8 +94,8 @@ def _is_consent(question: JSONObject) -> bool:
 
 
 def make_result(
-    answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> dict[str, Any]:
+    answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
+) -> ResultObject:
     """Write the complete result that asks the questions; `now` is in unix seconds."""
     if answer_tool is FORM:
         return _result_for_form(handler, questions, state, now)
@@ -103,8 +103,8 @@ def make_result(
 
 
 def _result_for_form(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> dict[str, Any]:
+    handler: AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
+) -> ResultObject:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
@@ -125,12 +125,12 @@ def _result_for_form(
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def result_for_check() -> dict[str, Any]:
+def result_for_check() -> ResultObject:
     """Write the result for a form that asks whether it can still be answered: it can."""
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
 
 
-def _result_for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
+def _result_for_model(handler: AskingHandler, questions: Mapping[str, InputRequest], state: str) -> ResultObject:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{MODEL.suffix} with "state": "{state}"'
     if questions:

@@ -54,7 +54,7 @@ class FunctionDialects(NamedTuple):
                     return dialect.answer(self.context, request)
                 except StateTooLarge as error:
                     return turn_state.too_large(self.context, request, error)
-        return self.context.answer_modern(request)
+        return self.context.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return the request that a body continues; None if the body belongs to no dialect.
@@ -74,7 +74,7 @@ class FrontDoorDialects(NamedTuple):
 
     dialects: list[Dialect]
     catalog: Catalog  # which function has which tool, prompt or resource
-    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
+    answer_current: Callable[[Request], AnyResult]  # answers a request of the released revision
     # sends a request to the function in a folder
     forward: Callable[[str, Request], ForwardedResponse]
 
@@ -92,7 +92,7 @@ class FrontDoorDialects(NamedTuple):
                 from mcp_functions.tasks import task_requests
 
                 return self.forward(task_requests.function_of(self.catalog, task_id), request)
-        return self.answer_modern(request)
+        return self.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
         """Return a message for the function that continues a body; None if the body belongs to no dialect.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class DialectContext(NamedTuple):
     """The function that answers in a dialect, and what its dialects use."""
 
-    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
+    answer_current: Callable[[Request], AnyResult]  # answers a request of the released revision
     folder: str  # the function's folder, with which each of its tokens begins
     settings: Settings
     audience: str  # the function and its stage; tokens of another audience do not open

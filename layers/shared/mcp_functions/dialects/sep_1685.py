@@ -79,7 +79,7 @@ class StateBesideRequest(Dialect):
         options = _read_options(request)
         if options.format != ONE_REQUEST:
             request = _with_answers(context, request, options.format)
-        result = context.answer_modern(request)
+        result = context.answer_current(request)
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
         if options.format == ONE_REQUEST:

@@ -52,7 +52,7 @@ class MultiTurnStreams(Dialect):
         Raises:
             StateTooLarge: the id of the last event would be too long.
         """
-        result = context.answer_modern(request)
+        result = context.answer_current(request)
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
         id_prefix = base64url(os.urandom(NONCE_BYTES))

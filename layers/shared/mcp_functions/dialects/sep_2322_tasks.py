@@ -66,7 +66,7 @@ class Sep2322Tasks(Dialect):
         if request.method == "tools/call":
             return _call(context, request)
         if request.method not in METHODS:
-            return context.answer_modern(request)
+            return context.answer_current(request)
         task = TaskRequest(context, request, _task_id(request))
         if request.method == "tasks/result":
             return task.outcome()
@@ -93,7 +93,7 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
         return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
     meta: Meta = {**extended.params["_meta"], META_TASK_TTL: _ttl(request.params["task"])}
-    result = context.answer_modern(extended.with_params({**extended.params, "_meta": meta}))
+    result = context.answer_current(extended.with_params({**extended.params, "_meta": meta}))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
     status = _status(result.result)
@@ -105,7 +105,7 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
 def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
     """Call a tool; if the tool needs a task, the error says how this client asks for one."""
     try:
-        return context.answer_modern(request)
+        return context.answer_current(request)
     except MissingRequiredClientCapability as error:
         if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
             raise  # the tool needs another capability
@@ -128,7 +128,7 @@ class TaskRequest(NamedTuple):
         # This client need not send the header `mcp-name`. If it does, the extension checks it. The headers must name
         # the method of the extension in place of the dialect's.
         modern_headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
-        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
+        result = self.context.answer_current(request._replace(message=message, headers=modern_headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
         return result.result
 

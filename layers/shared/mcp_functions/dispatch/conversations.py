@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart
@@ -135,7 +135,7 @@ class Conversations:
         notes.round = start.number
         notes.flow = start.flow or None
         round_request = RoundRequest(
-            responses=request.params.get("inputResponses", {}),
+            responses=cast("dict[str, JSONObject]", request.params.get("inputResponses", {})),
             capabilities=request.capabilities,
             meta=request.params["_meta"],
             principal=request.principal,
@@ -240,7 +240,8 @@ class Conversations:
         # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
         record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
         state = self._seal(call, binding, record, answer_tool)
-        return asking.make_result(answer_tool, handler, questions, state, self._now())
+        result = asking.make_result(answer_tool, handler, questions, state, self._now())
+        return cast("dict[str, Any]", result)
 
     def _seal(
         self, call: _Call, binding: Binding, record: Mapping[str, Any], answer_tool: AnswerTool | None = None
@@ -274,7 +275,7 @@ class Conversations:
             raise ToolError(message) from None
 
 
-def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
+def _client_continues(request: Request, questions: Mapping[str, InputRequest]) -> bool:
     """Tell whether the client sends the next request after an `input_required` result, with all answers."""
     if questions:
         return not missing_capabilities(questions.values(), request.capabilities)

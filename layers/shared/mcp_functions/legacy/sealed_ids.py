@@ -11,15 +11,14 @@ are such ids too. The format: envelope.md, section 14.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InvalidRequestState
 from mcp_functions.protocol.json_writer import dumps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.protocol.wire_types import JSONValue
 
 
 class SealedIds:
@@ -38,8 +37,8 @@ class SealedIds:
         # An author may replace our encryption by a codec, which ignores the label. So the data begins with the label.
         self._prefix = label + b"\0"
 
-    def write(self, data: Mapping[str, Any]) -> str:
-        """Return an id that holds a JSON object.
+    def write(self, data: object) -> str:
+        """Return an id that holds a JSON value.
 
         Raises:
             StateTooLarge: the id would be longer than `max_chars`.
@@ -49,8 +48,8 @@ class SealedIds:
         document = dumps(data).encode("utf-8", "surrogatepass")
         return self._seal.seal(self._prefix + document)
 
-    def read(self, id_: str, caller_id: str) -> dict[str, Any]:
-        """Return the JSON object that an id holds.
+    def read(self, id_: str, caller_id: str) -> JSONValue:
+        """Return the JSON value that an id holds.
 
         Invalid ids are counted under `caller_id`, because each of them may cost a call of KMS.
 
@@ -62,4 +61,4 @@ class SealedIds:
         if not plaintext.startswith(self._prefix):
             raise InvalidRequestState(reason="label")
         document = plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass")
-        return dict(json.loads(document))
+        return json.loads(document)

@@ -20,10 +20,10 @@ from mcp_functions.http.responses import check_size
 from mcp_functions.legacy import explanations, responses
 from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.call_store import Phase
-from mcp_functions.legacy.conversations import WaitingCall
 from mcp_functions.legacy.errors import QuestionExpired
-from mcp_functions.legacy.explanations import Obstacle
+from mcp_functions.legacy.explanations import Reason
 from mcp_functions.legacy.responses import StreamEvent
+from mcp_functions.legacy.waiting_calls import WaitingCall
 from mcp_functions.protocol.errors import (
     McpError,
     Misconfigured,
@@ -35,10 +35,10 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
-    from mcp_functions.legacy.call_ids import Call
+    from mcp_functions.legacy.call_ids import LegacyCall
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
+    from mcp_functions.legacy.outcomes import Outcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.event_types import Response
 
     Events = tuple[StreamEvent, ...]
@@ -51,7 +51,7 @@ LONGEST_PAUSE = POLL_PAUSES[-1]
 NONCE_BYTES = 12
 
 
-def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome) -> Response:
+def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: Outcome) -> Response:
     """Ask the questions of a call's first round, or let the client return for its next round.
 
     The question is stored before the client sees it. If that fails, the call ends with an explanation, so that no user
@@ -75,11 +75,11 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
         notes = observability.current()
         notes.reason = error.reason
         if isinstance(error, StateTooLarge):  # for an item of the table, or for an event id
-            obstacle = Obstacle.TOO_LARGE
+            reason = Reason.TOO_LARGE
         else:
-            obstacle = Obstacle.TABLE_UNAVAILABLE
+            reason = Reason.TABLE_UNAVAILABLE
             notes.misconfigured = isinstance(error, Misconfigured)
-        last = explanations.cannot_continue(call, outcome, obstacle)
+        last = explanations.cannot_continue(call, outcome, reason)
         return responses.message_response(request.http, last, outcome.notifications)
     return responses.stream_response(events)
 

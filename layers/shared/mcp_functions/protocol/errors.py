@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.aws.errors import Failure
+    from mcp_functions.protocol.wire_types import Error, JSONValue
 
 
 class McpError(Exception):
@@ -38,7 +39,7 @@ class McpError(Exception):
     code: int = -32603  # an error that another server sent has its own code
     status: ClassVar[int] = 200
     default_message: ClassVar[str] = "Internal error"
-    default_data: ClassVar[object] = None
+    default_data: ClassVar[JSONValue] = None
     is_server_fault: ClassVar[bool] = False  # True if the server failed, which an alarm counts
 
     def __init__(
@@ -46,7 +47,7 @@ class McpError(Exception):
         reason: str | None = None,
         *,
         message: str | None = None,
-        data: object = None,
+        data: JSONValue = None,
         id: str | int | None = None,  # noqa: A002 - the name in JSON-RPC
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -66,12 +67,12 @@ class McpError(Exception):
         self.id = id
         self.headers = headers or {}
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> Error:
         """Return the `error` member of a JSON-RPC response."""
-        members: dict[str, object] = {"code": self.code, "message": self.message}
+        error: Error = {"code": self.code, "message": self.message}
         if self.data is not None:
-            members["data"] = self.data
-        return members
+            error["data"] = self.data
+        return error
 
 
 # ---- The request is not valid

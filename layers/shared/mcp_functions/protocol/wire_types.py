@@ -34,6 +34,7 @@ Meta = TypedDict(
         # of this toolkit (`constants.OWN_META`)
         "mcp-functions/earlier": str,
         "mcp-functions/task-ttl": int,
+        "mcp-functions/form": JSONObject,
     },
     total=False,
 )
@@ -66,7 +67,7 @@ class InputRequestParams(TypedDict, total=False):
     url: str
     elicitationId: str
     # sampling/createMessage
-    messages: list[JSONObject]
+    messages: list[SamplingMessage]
     modelPreferences: JSONObject
     systemPrompt: str
     includeContext: str
@@ -78,6 +79,31 @@ class InputRequestParams(TypedDict, total=False):
     toolChoice: JSONObject
 
 
+class SamplingMessage(TypedDict):
+    """A message for the client's model."""
+
+    role: Role
+    content: ContentBlock | list[ContentBlock]
+
+
+class InputResponse(TypedDict, total=False):
+    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
+
+    # elicitation/create
+    action: Literal["accept", "decline", "cancel"]
+    # the fields of a form; of sampling/createMessage the content of the message
+    content: JSONValue
+    # sampling/createMessage
+    role: Role
+    model: str
+    stopReason: str
+    # roots/list
+    roots: list[JSONObject]
+    # an error in place of a result: only an elicitation has an action to refuse it
+    code: int
+    message: str
+
+
 class Params(TypedDict, total=False):
     """The params of a request. Each method has some of these members, and a client may send others."""
 
@@ -86,7 +112,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: dict[str, JSONObject]
+    inputResponses: dict[str, InputResponse]
     requestState: str
     # the lists
     cursor: str
@@ -100,6 +126,12 @@ class Params(TypedDict, total=False):
     # notifications
     requestId: RequestId
     reason: str
+    progressToken: RequestId
+    progress: float
+    total: float
+    message: str
+    logger: str
+    data: JSONValue
     # revisions of 2025
     protocolVersion: str
     capabilities: ClientCapabilities
@@ -124,12 +156,23 @@ class JSONRPCNotification(TypedDict):
     params: Params
 
 
+class JSONRPCMessage(TypedDict, total=False):
+    """Any message, as it was received. A request has a `method`, a response has a `result` or an `error`."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId
+    method: str
+    params: Params
+    result: ResultObject
+    error: Error
+
+
 class Error(TypedDict):
     """What went wrong, in place of a result."""
 
     code: int
     message: str
-    data: NotRequired[JSONObject]
+    data: NotRequired[JSONValue]
 
 
 class JSONRPCResponse(TypedDict):
@@ -171,6 +214,9 @@ class ResultObject(TypedDict, total=False):
     instructions: str
     # completion/complete
     completion: JSONObject
+    # initialize, in revisions of 2025
+    protocolVersion: str
+    serverInfo: Implementation
     # the tasks extension
     taskId: str
     status: Literal["working", "input_required", "completed", "failed", "cancelled"]
@@ -178,7 +224,7 @@ class ResultObject(TypedDict, total=False):
     createdAt: str
     lastUpdatedAt: str
     pollIntervalMs: int
-    result: JSONObject
+    result: ResultObject
     error: Error
 
 

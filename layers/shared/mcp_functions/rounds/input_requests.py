@@ -16,7 +16,7 @@ from mcp_functions.protocol.messages import shows_forms, value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, JSONObject
 
 # The client capabilities that questions need: the name, and the member that must be declared, or "".
 FORMS = ("elicitation", "form")
@@ -36,7 +36,7 @@ def fingerprint(question: JSONObject) -> str:
     return base64url(digest[:FINGERPRINT_BYTES])
 
 
-def message_of(question: JSONObject) -> str:
+def message_of(question: InputRequest) -> str:
     """Return the message that the user reads, or the method of a question that has none."""
     message: str = question.get("params", {}).get("message", question["method"])
     return message
@@ -68,7 +68,7 @@ def _is_form(question: JSONObject) -> bool:
     return "requestedSchema" in question.get("params", {})
 
 
-def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabilities) -> dict[str, Any]:
+def missing_capabilities(questions: Iterable[InputRequest], declared: ClientCapabilities) -> dict[str, Any]:
     """Return the capabilities that these questions need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -100,7 +100,7 @@ def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bo
     return isinstance(declared.get(name), dict)
 
 
-def _needed_capability(question: JSONObject) -> tuple[str, str]:
+def _needed_capability(question: InputRequest) -> tuple[str, str]:
     params = question.get("params", {})
     if question["method"] == "roots/list":
         return ROOTS

@@ -14,7 +14,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta
+    from mcp_functions.protocol.wire_types import InputRequest, ListEntry, Meta
 
 ASK_YOURSELF = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
@@ -36,7 +36,9 @@ class AskingHandler(Protocol):
         """Write its entry in a list."""
 
 
-def explain(handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], meta: Meta) -> str:
+def explain(
+    handler: AskingHandler, questions: Mapping[str, InputRequest], missing: Mapping[str, Any], meta: Meta
+) -> str:
     """Return the text of the result of such a call.
 
     Args:
@@ -77,7 +79,7 @@ def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
 
 
 def missing_capability_error(
-    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], meta: Meta
+    missing: Mapping[str, Any], questions: Mapping[str, InputRequest], meta: Meta
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 
@@ -108,7 +110,7 @@ def unfinished_text(reason: str, questions: Iterable[str], kind: str, finisher: 
     return " ".join([f"Not finished: {reason}.", *asks, effects, advice])
 
 
-def describe_request(request: JSONObject) -> str:
+def describe_request(request: InputRequest) -> str:
     """Return the text of a question: of a form with its fields, "Where to? (city: string; class: first | second)"."""
     params = request.get("params", {})
     if request["method"] == "roots/list":

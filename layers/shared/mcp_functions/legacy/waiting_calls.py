@@ -21,98 +21,28 @@ earlier answers and the remaining questions, sealed (encrypted and authenticated
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from mcp_functions import observability
 from mcp_functions.legacy import explanations, responses, translation
 from mcp_functions.legacy.call_ids import PendingQuestion
 from mcp_functions.legacy.call_store import CallRecord, Phase
-from mcp_functions.legacy.errors import AccessDenied, OutcomeLost, ResultLost, UnknownQuestion
-from mcp_functions.legacy.explanations import Obstacle
+from mcp_functions.legacy.errors import AccessDenied, OutcomeLost, ResultLost
+from mcp_functions.legacy.explanations import Reason
 from mcp_functions.legacy.runner import run_rounds
-from mcp_functions.protocol.errors import InvalidRequest, McpError, Misconfigured, StateTooLarge
-from mcp_functions.protocol.messages import value_at
+from mcp_functions.protocol.errors import McpError, Misconfigured, StateTooLarge
 from mcp_functions.rounds.unfinished import describe_request
 from mcp_functions.store import Conflict, ItemTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.legacy.call_ids import Call, CallStream
+    from mcp_functions.legacy.call_ids import CallStream, LegacyCall
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
+    from mcp_functions.legacy.outcomes import Outcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.runner import Outcome
+    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONRPCMessage
     from mcp_functions.store import Item
-
-
-def receive_answer(request: LegacyRequest, message: Mapping[str, Any]) -> None:
-    """Receive one response of a client. A late or repeated answer has no effect.
-
-    Raises:
-        UnknownQuestion: this server did not ask this client.
-        InvalidRequest: the response has a result and an error.
-        AccessDenied: the access token does not suffice for the next round; the question is still open.
-        TemporarilyUnavailable, Misconfigured: the answer cannot be stored, and the call did not continue.
-    """
-    store = request.deployment.call_store
-    if store is None or request.session is None:
-        raise UnknownQuestion
-    # 2025-11-25, basic, "Responses": "Either a `result` or an `error` MUST be set. A response MUST NOT set both."
-    # `revisions.message_kind` has refused a message that sets neither.
-    if message.get("result") is not None and message.get("error") is not None:
-        raise InvalidRequest(message="A response holds a result or an error, and not both")
-    question = store.ids.read_question(message["id"], request.owner)
-    notes = observability.current()
-    notes.conclude("complete")
-    try:
-        # No attempt is repeated after its round has run: `WaitingCall.run_next_round` then raises no error.
-        store.retry(lambda: _continue_call(request, store, question, message), request.http.gateway_deadline)
-    except Conflict:  # the same answer, sent twice at the same time, has continued the call
-        notes.reason = "answered_before"
-
-
-def receive_notification(request: LegacyRequest, message: Mapping[str, Any]) -> None:
-    """Cancel the waiting call that a client names: a later answer has no effect. Other notifications need no action."""
-    observability.current().conclude("complete")
-    store = request.deployment.call_store
-    request_id = value_at(message, "params", "requestId")
-    if message["method"] != "notifications/cancelled" or type(request_id) not in (str, int):
-        return
-    if store and request.session:
-        # A notification has no response. If the table is unavailable, the call ends at its deadline.
-        with suppress(McpError):
-            store.delete(request.session.id, request_id, request.owner.principal)
-
-
-def _continue_call(
-    request: LegacyRequest, store: CallStore, question: PendingQuestion, message: Mapping[str, Any]
-) -> None:
-    """Continue a call with its answer; Conflict if another request continues it at the same time."""
-    notes = observability.current()
-    stored = store.find(question.stream)
-    if stored is None:
-        notes.reason = "answered_late"
-        return
-    if stored.record.phase != Phase.ASKED or stored.record.step != question.step:
-        notes.reason = "answered_before"
-        return
-    if request.deployment.now() >= question.stream.ends:
-        notes.reason = "answered_late"
-        return
-    waiting = WaitingCall(request, store, question.stream, question.call, question.step)
-    result = message.get("result")
-    if not isinstance(result, dict):  # the client could not ask its user
-        notes.reason = "client_error"
-        asked = dict(stored.record.messages[-1])
-        last = explanations.client_error(question.call, asked, message.get("error"))
-        store.replace(stored.item, waiting.end_record(last))
-        return
-    answer = {name: value for name, value in result.items() if name != "_meta"}
-    answers = {**question.answers, question.key: answer}
-    if question.rest:
-        store.replace(stored.item, waiting.question_record(question.rest, answers))
-    else:
-        waiting.run_next_round(stored, answers)
 
 
 class WaitingCall(NamedTuple):
@@ -121,10 +51,10 @@ class WaitingCall(NamedTuple):
     request: LegacyRequest  # the HTTP request of the client
     store: CallStore  # the table with the record of the call
     stream: CallStream  # distinguishes the call from all others
-    call: Call  # the method and params of the call, and the state of its last round
+    call: LegacyCall  # the method and params of the call, and the state of its last round
     step: int = 0  # how many questions the call has asked the client
 
-    def run_next_round(self, stored: StoredRecord, answers: Mapping[str, Any] | None) -> CallRecord | None:
+    def run_next_round(self, stored: StoredRecord, answers: Mapping[str, InputResponse] | None) -> CallRecord | None:
         """Run the next round of the call and return its record; None if the table could not keep any record.
 
         Then a later poll of the client gets an error: OutcomeUnknown, or QuestionExpired if it has cancelled the call.
@@ -140,15 +70,15 @@ class WaitingCall(NamedTuple):
             AccessDenied: the access token of the request does not suffice, so the round did not run.
         """
         request = self.request
-        running = self.store.claim(stored, request.http.lambda_deadline)
+        running = self.store.begin_round(stored, request.http.lambda_deadline)
         capabilities = request.session.capabilities if request.session else {}
         unsent = tuple(stored.record.messages) if stored.record.phase == Phase.OUT_OF_TIME else ()
         outcome = run_rounds(request, self.call, capabilities, answers, unsent)
-        if outcome.refusal is not None:
+        if outcome.access_denied is not None:
             # The call waits again as before. If that cannot be stored, it ends: a later poll gets OutcomeUnknown.
             with suppress(McpError, Conflict):
                 self.store.retry(lambda: self.store.replace(running, stored.record), request.http.lambda_deadline)
-            raise AccessDenied(outcome.refusal)
+            raise AccessDenied(outcome.access_denied)
         try:
             # The round may have had effects, so its outcome must survive a short outage of KMS or the table.
             return self.store.retry(lambda: self._store_outcome(running, outcome), request.http.lambda_deadline)
@@ -185,7 +115,7 @@ class WaitingCall(NamedTuple):
                 self.store.check_size(call, {})
             except ItemTooLarge as error:
                 observability.current().reason = error.reason
-                last = explanations.cannot_continue(call, outcome, Obstacle.TOO_LARGE)
+                last = explanations.cannot_continue(call, outcome, Reason.TOO_LARGE)
                 return self.end_record(last, outcome.notifications)
             return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
         if outcome.questions:
@@ -193,7 +123,10 @@ class WaitingCall(NamedTuple):
         return self.end_record(translation.legacy_response(self.request, call, outcome), outcome.notifications)
 
     def question_record(
-        self, questions: Mapping[str, Any], answers: Mapping[str, Any], unsent: Sequence[Mapping[str, Any]] = ()
+        self,
+        questions: Mapping[str, InputRequest],
+        answers: Mapping[str, InputResponse],
+        unsent: Sequence[JSONRPCMessage] = (),
     ) -> CallRecord:
         """Return the record that asks the first of these questions. If one cannot be asked, the record ends the call.
 
@@ -203,34 +136,46 @@ class WaitingCall(NamedTuple):
             unsent: notifications that the client gets before the question.
         """
         notes = observability.current()
-        step = self.step + 1
-        stream = self.stream._replace(ends=self.request.answer_deadline)
-        (key, question), *others = questions.items()
-        method = question["method"]
-        pending = PendingQuestion(stream, step, key, method, self.call, answers, rest=dict(others))
+        ends = self.request.answer_deadline
         try:
-            # All questions are translated now, so that no user answers the first when a later one cannot be asked.
-            first, *_later = [
-                translation.legacy_question(each, self.request.revision, f"{stream.nonce}-{step}")
-                for each in questions.values()
-            ]
-            self.store.check_size(self.call, answers)
-            id_ = self.store.ids.write_question(pending)
+            question = self._write_question(questions, answers, ends)
         except translation.NotInRevision:
-            obstacle = Obstacle.NOT_IN_REVISION
+            reason = Reason.NOT_IN_REVISION
         except StateTooLarge as error:
             notes.reason = error.reason
-            obstacle = Obstacle.TOO_LARGE
+            reason = Reason.TOO_LARGE
         except Misconfigured as error:
             notes.reason = error.reason
             notes.misconfigured = True
-            obstacle = Obstacle.NO_KEY
+            reason = Reason.NO_KEY
         else:
-            messages = [*unsent, {"jsonrpc": "2.0", "id": id_, **first}]
-            return CallRecord(stream.nonce, step, Phase.ASKED, messages, until=stream.ends)
+            return CallRecord(self.stream.nonce, self.step + 1, Phase.ASKED, [*unsent, question], until=ends)
         described = map(describe_request, questions.values())
-        return self.end_record(explanations.explanation(self.call, described, obstacle), unsent)
+        return self.end_record(explanations.explanation(self.call, described, reason), unsent)
 
-    def end_record(self, response: Mapping[str, Any], unsent: Sequence[Mapping[str, Any]] = ()) -> CallRecord:
+    def _write_question(
+        self, questions: Mapping[str, InputRequest], answers: Mapping[str, InputResponse], ends: int
+    ) -> JSONRPCMessage:
+        """Return the first question. Its id holds the call, the earlier answers and the other questions.
+
+        Raises:
+            NotInRevision: the client's revision cannot express one of the questions.
+            StateTooLarge: the call and its answers do not fit.
+            Misconfigured: no key is available.
+        """
+        step = self.step + 1
+        (key, question), *others = questions.items()
+        stream = self.stream._replace(ends=ends)
+        pending = PendingQuestion(stream, step, key, question["method"], self.call, answers, rest=dict(others))
+        # All questions are translated now, so that no user answers the first when a later one cannot be asked.
+        first, *_later = [
+            translation.legacy_question(each, self.request.revision, f"{stream.nonce}-{step}")
+            for each in questions.values()
+        ]
+        self.store.check_size(self.call, answers)
+        id_ = self.store.ids.write_question(pending)
+        return cast("JSONRPCMessage", {"jsonrpc": "2.0", "id": id_, **first})
+
+    def end_record(self, response: JSONRPCMessage, unsent: Sequence[JSONRPCMessage] = ()) -> CallRecord:
         """Return the record of a call that ends with this response, after the unsent notifications."""
         return CallRecord(self.stream.nonce, self.step + 1, Phase.OVER, [*unsent, response])
