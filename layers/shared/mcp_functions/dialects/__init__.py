@@ -75,8 +75,7 @@ class FrontDoorDialects(NamedTuple):
     dialects: list[Dialect]
     catalog: Catalog  # which function has which tool, prompt or resource
     answer_current: Callable[[Request], AnyResult]  # answers a request of the released revision
-    # sends a request to the function in a folder
-    forward: Callable[[str, Request], ForwardedResponse]
+    forward: Callable[[str, Request], ForwardedResponse]  # sends one to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
@@ -88,7 +87,6 @@ class FrontDoorDialects(NamedTuple):
             if task_id is not None:
                 if not self.catalog.get("tasks"):
                     raise MethodNotFound
-                # few deployments have tasks
                 from mcp_functions.tasks import task_requests
 
                 return self.forward(task_requests.function_of(self.catalog, task_id), request)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request, Result
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONRPCMessage, JSONValue, Params
 
 NAME = "sep-1685"
 # The formats, by the names under which their tokens are sealed: a token of one does not open as another.
@@ -53,7 +53,7 @@ STATE_EACH = f"{NAME}/2"
 FORMATS = {0: ONE_REQUEST, 1: ONE_STATE, 2: STATE_EACH}  # by the client's option; 0 means none
 SEALED = "sealed"  # the only member of a state that is an object
 # A call whose time was up has no question. A ping is sent in its place, to carry the state.
-PING: Mapping[str, Any] = {"ping": {"method": "ping"}}
+PING: Any = {"ping": {"method": "ping"}}
 
 
 class Options(NamedTuple):
@@ -116,7 +116,7 @@ def _write_first_question(context: DialectContext, request: Request, result: Res
 
     Each response is a separate POST, and no server joins two of them. So the other questions follow one by one.
     """
-    questions: Mapping[str, Any] = result.result["inputRequests"] or PING
+    questions: Mapping[str, InputRequest] = result.result["inputRequests"] or PING
     key, question = next(iter(questions.items()))
     token = _seal(context, request, result, options, {key: question})
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
@@ -126,7 +126,7 @@ def _write_first_question(context: DialectContext, request: Request, result: Res
 
 def _write_all_questions(context: DialectContext, request: Request, result: Result, options: Options) -> Result:
     """Write the questions as one message, with one state or with a state for each question."""
-    questions: Mapping[str, Any] = result.result["inputRequests"]
+    questions: Mapping[str, InputRequest] = result.result["inputRequests"]
     dependent: dict[str, Any] = {"requests": []}
     if options.format == ONE_STATE:
         token = _seal(context, request, result, options, questions)
@@ -141,21 +141,20 @@ def _write_all_questions(context: DialectContext, request: Request, result: Resu
     return result._replace(body=ResponseBody(dumps(message), is_stream=False))
 
 
-def _stream(result: Result, last: Mapping[str, Any]) -> ResponseBody:
+def _stream(result: Result, last: object) -> ResponseBody:
     """Return an event stream with the notifications of a result, and then one message."""
-    events = [stream_event(message) for message in (*result.notifications, last)]
-    return ResponseBody("".join(events), is_stream=True)
+    return ResponseBody("".join(map(stream_event, (*result.notifications, last))), is_stream=True)
 
 
 def _seal(
-    context: DialectContext, request: Request, result: Result, options: Options, questions: Mapping[str, Any]
+    context: DialectContext, request: Request, result: Result, options: Options, questions: Mapping[str, InputRequest]
 ) -> str:
     """Return the token for some questions of a call."""
     asked: dict[str, TurnQuestion] = {}
     for number, (key, question) in enumerate(questions.items()):
         asked[str(number)] = TurnQuestion(key, question["method"])
     # With an option, the client repeats its call. Without one, the token holds the call.
-    call = turn_state.call_parts(request) if options.format == ONE_REQUEST else {}
+    call = turn_state.call_of(request) if options.format == ONE_REQUEST else {}
     turn = Turn(result.result["requestState"], asked, call)
     return turn_state.seal_turn(context, options.format, request, turn)
 
@@ -170,9 +169,7 @@ def _with_answers(context: DialectContext, request: Request, format_name: str) -
     return request._replace(message={**message, "params": params})  # type: ignore[typeddict-item]
 
 
-def _read_dependent(
-    context: DialectContext, request: Request, dependent: JSONValue, format_name: str
-) -> dict[str, Any]:
+def _read_dependent(context: DialectContext, request: Request, dependent: JSONValue, format_name: str) -> Params:
     """Return the params `inputResponses` and `requestState`; {} if no state came back.
 
     "servers that need state can detect its absence in the response and fall back gracefully": without a state, the
@@ -188,7 +185,7 @@ def _read_dependent(
     else:
         holders = [(response, [response]) for response in responses]
     request_states: set[str] = set()
-    answers: dict[str, Any] = {}
+    answers: dict[str, InputResponse] = {}
     for holder, belonging in holders:
         if "state" not in holder:
             continue
@@ -203,9 +200,9 @@ def _read_dependent(
     return {"inputResponses": answers, "requestState": request_states.pop()}
 
 
-def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _read_answers(turn: Turn, responses: Iterable[JSONRPCMessage]) -> dict[str, InputResponse]:
     """Return the answers to a turn's questions by key. The client gives the responses in the order of the questions."""
-    answers: dict[str, Any] = {}
+    answers: dict[str, InputResponse] = {}
     # a missing answer is asked again
     for question, response in zip(turn.asked.values(), responses, strict=False):
         result = turn_state.response_result(response, question)

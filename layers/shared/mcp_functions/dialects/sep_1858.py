@@ -14,7 +14,7 @@ and authenticated) text. The quotations in this file are from SEP-1858.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, is_response, is_unfinished, stream_event
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import InputResponse, JSONValue
 
 HEADER = "last-event-id"
 # characters: an HTTP API allows 10 240 bytes for all headers, with the access token
@@ -63,7 +63,7 @@ class MultiTurnStreams(Dialect):
             id_ = f"{id_prefix}-{number}"
             asked[id_] = TurnQuestion(key, question["method"])
             requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
-        turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
+        turn = Turn(result.result["requestState"], asked, turn_state.call_of(request))
         last_event_id = turn_state.seal_turn(context, self.name, request, turn)
         if len(last_event_id) > MAX_EVENT_ID:
             raise StateTooLarge(TOO_LARGE)
@@ -100,7 +100,7 @@ class MultiTurnStreams(Dialect):
         """
         principal = identity.admit(http, context.settings, context.now()).principal
         turn = turn_state.open_turn(context, self.name, token, principal, http.address)
-        answers: dict[str, Any] = {}
+        answers: dict[str, InputResponse] = {}
         for response in body:
             question = turn.asked.get(str(response["id"]))
             if question is None:  # "SHOULD ignore any unexpected information"

@@ -15,7 +15,7 @@ The quotations in this file are from SEP-2322.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration
@@ -31,16 +31,24 @@ from mcp_functions.protocol.messages import Result, is_dict_of, value_at
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Final
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Meta, Params
+    from mcp_functions.protocol.wire_types import (
+        ClientCapabilities,
+        Error,
+        InputRequest,
+        InputResponse,
+        Meta,
+        Params,
+        ResultObject,
+    )
     from mcp_functions.seal.request_state import RequestStates
 
 NAME = "sep-2322-tasks"
 METHODS = ("tasks/get", "tasks/result", "tasks/input_response", "tasks/cancel")
-RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
+RELATED: Final = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
 # All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
 ALL_CAPABILITIES: ClientCapabilities = {
     "elicitation": {"form": {}, "url": {}},
@@ -54,6 +62,18 @@ STATUS_MESSAGES = {
     "completed": "Task has been completed successfully, call tasks/result",
 }
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
+
+
+class TaskStatus(TypedDict, total=False):
+    """A task's status, as this dialect writes it."""
+
+    taskId: str
+    status: str
+    statusMessage: str
+    createdAt: str
+    lastUpdatedAt: str
+    ttl: int
+    pollInterval: int
 
 
 class Sep2322Tasks(Dialect):
@@ -96,7 +116,7 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     result = context.answer_current(extended.with_params({**extended.params, "_meta": meta}))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
-    status = _status(result.result)
+    status = _status(cast("ResultObject", result.result))
     # The sentence is the proposal's.
     status.setdefault("statusMessage", f"Task has been created for {request.params['name']} tool invocation.")
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
@@ -120,17 +140,17 @@ class TaskRequest(NamedTuple):
     request: Request
     task_id: str
 
-    def send(self, method: str, capabilities: ClientCapabilities, params: Params | None = None) -> Mapping[str, Any]:
+    def send(self, method: str, capabilities: ClientCapabilities, params: Params | None = None) -> ResultObject:
         """Send a request of the extension about the task, as a client with these capabilities; return its result."""
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
         # This client need not send the header `mcp-name`. If it does, the extension checks it. The headers must name
         # the method of the extension in place of the dialect's.
-        modern_headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
-        result = self.context.answer_current(request._replace(message=message, headers=modern_headers))
+        headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
+        result = self.context.answer_current(request._replace(message=message, headers=headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
-        return result.result
+        return cast("ResultObject", result.result)
 
     def status(self) -> Result:
         """Return the status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
@@ -155,7 +175,7 @@ class TaskRequest(NamedTuple):
         message = "The task is still working: poll tasks/get until its status is input_required or completed"
         raise UnknownName(message=message, data={"task": _status(task)})
 
-    def _questions(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+    def _questions(self, questions: dict[str, InputRequest]) -> ResultObject:
         """Return a result with the questions, and a requestState that holds their keys.
 
         "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
@@ -180,7 +200,7 @@ class TaskRequest(NamedTuple):
         shown = self._shown_questions()
         task = self.send("tasks/get", ALL_CAPABILITIES)
         questions = task.get("inputRequests", {})
-        accepted: dict[str, Any] = {}
+        accepted: dict[str, InputResponse] = {}
         for key, response in responses.items():
             was_shown = shown is None or key in shown
             if key in questions and was_shown and _fits(questions[key], response):
@@ -201,7 +221,7 @@ class TaskRequest(NamedTuple):
         caller = caller_id(request.principal, request.address)
         return list(self._states().open(token, self._binding(), caller=caller).asked)
 
-    def _meta(self, task: Mapping[str, Any]) -> dict[str, Any]:
+    def _meta(self, task: ResultObject) -> Meta:
         """Return the `_meta` of a result: the task that it belongs to, and the server."""
         return {RELATED: {"taskId": self.task_id}, META_SERVER_INFO: task["_meta"][META_SERVER_INFO]}
 
@@ -252,33 +272,30 @@ def _task_id(request: Request) -> str:
     return str(ids[0])
 
 
-def _status(result: Mapping[str, Any]) -> dict[str, Any]:
+def _status(task: ResultObject) -> TaskStatus:
     """Return a task's status with this dialect's names, `ttl` and `pollInterval`, and without its outcome."""
-    status = {"taskId": result["taskId"], "status": result["status"]}
-    message = result.get("statusMessage") or STATUS_MESSAGES.get(result["status"])
+    status: TaskStatus = {"taskId": task["taskId"], "status": task["status"]}
+    message = task.get("statusMessage") or STATUS_MESSAGES.get(task["status"])
     if message:
         status["statusMessage"] = message
-    return {
-        **status,
-        "createdAt": result["createdAt"],
-        "lastUpdatedAt": result["lastUpdatedAt"],
-        "ttl": result["ttlMs"],
-        "pollInterval": result["pollIntervalMs"],
-    }
+    status["createdAt"] = task["createdAt"]
+    status["lastUpdatedAt"] = task["lastUpdatedAt"]
+    status["ttl"] = task["ttlMs"]
+    status["pollInterval"] = task["pollIntervalMs"]
+    return status
 
 
-def _to_exception(json_error: Mapping[str, Any]) -> McpError:
-    error = McpError("task_failed", message=str(json_error["message"]), data=json_error.get("data"))
+def _to_exception(json_error: Error) -> McpError:
+    error = McpError("task_failed", message=json_error["message"], data=json_error.get("data"))
     error.code = json_error["code"]
     return error
 
 
-def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+def _fits(question: InputRequest, response: InputResponse) -> bool:
     """Return whether an answer fits the form of its question. A declined answer, or one to no form, always fits."""
     schema = value_at(question, "params", "requestedSchema")
     if schema is None or response.get("action") != "accept":
         return True
-    # only answers in this dialect need it
     from jsonschema import Draft202012Validator
 
     return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))

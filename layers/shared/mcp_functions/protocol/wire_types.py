@@ -31,6 +31,8 @@ Meta = TypedDict(
         "io.modelcontextprotocol/serverInfo": "Implementation",
         "io.modelcontextprotocol/logLevel": str,
         "progressToken": RequestId,
+        # of 2025-11-25
+        "io.modelcontextprotocol/related-task": JSONObject,
         # of this toolkit (`constants.OWN_META`)
         "mcp-functions/earlier": str,
         "mcp-functions/task-ttl": int,
