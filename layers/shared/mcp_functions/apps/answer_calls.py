@@ -9,7 +9,7 @@ for its own answer tool and its own principal, which is the authenticated caller
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -21,7 +21,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponse, JSONValue, Params
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -93,7 +93,7 @@ def open_call(
     return AnswerCall(request.with_params(params), RoundStart(binding, verified.flow, verified), is_check)
 
 
-def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
+def _read_arguments(arguments: JSONValue) -> tuple[str, dict[str, InputResponse], bool]:
     """Return `state`, `answers` and `check`, as the schemas have them.
 
     Raises:

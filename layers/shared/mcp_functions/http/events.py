@@ -37,7 +37,7 @@ CREDENTIAL_MEMBERS = frozenset({
     "cookies", "multiValueHeaders", "multiValueQueryStringParameters", "queryStringParameters", "rawQueryString",
 })  # fmt: skip
 
-# who sends records: the name in each record -> the words for the log
+# The senders of records: the name in each record, and the words for the log.
 SENDERS = {
     "aws:sqs": "of a queue (SQS)",
     "aws:s3": "of a bucket (S3)",
@@ -46,29 +46,24 @@ SENDERS = {
     "aws:kinesis": "of a stream (Kinesis)",
 }
 
-# statusCode, headers, body and isBase64Encoded, as API Gateway expects them
-
 
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
-    # the event that held it; the front door forwards this, `without_credentials`
-    event: Event
-    method: str  # the method in capitals
-    path: str  # the path without the query
-    headers: Mapping[str, str]  # the headers, with names in lower case
-    body: str  # the body as text, or as base64 if `is_base64`
+    event: Event  # which the front door forwards, `without_credentials`
+    method: str  # in capitals
+    path: str  # without the query
+    headers: Mapping[str, str]  # with names in lower case
+    body: str  # as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
-    address: str
+    address: str  # the client's IP address, as the gateway saw it; "" if unknown
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 
     @property
     def request_context(self) -> RequestContext:
         """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
-        request_context: RequestContext = self.event["requestContext"]
-        return request_context
+        return self.event["requestContext"]
 
 
 def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:

@@ -15,7 +15,7 @@ translates a message of a dialect into a request of this revision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.handlers import lookup
 from mcp_functions.http import cors, events, identity, responses
@@ -26,12 +26,12 @@ from mcp_functions.protocol.messages import ForwardedResponse, Request, is_reque
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.observability import Notes
     from mcp_functions.protocol.catalog_types import Catalog
-    from mcp_functions.protocol.event_types import LambdaContext, Response
+    from mcp_functions.protocol.event_types import LambdaContext, Response, WorkerOrder
     from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
@@ -55,7 +55,7 @@ class Endpoint(NamedTuple):
     # Translates a message of a dialect into a request; returns None for any other message.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None
     # Continues a task, as an order to a worker says.
-    run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None
+    run_task: Callable[[WorkerOrder, LambdaContext], None] | None
 
 
 class HttpExchange:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.protocol.errors import McpError
-    from mcp_functions.protocol.event_types import Event
+    from mcp_functions.protocol.event_types import Event, Response
 
 # from the end of the wait to the gateway's deadline: the time to send the client an error
 RESERVED_SECONDS = 0.25
@@ -130,7 +130,7 @@ def _function_error(payload: bytes) -> McpError:
     return errors.InternalError(reason="function_error")  # the function raised
 
 
-def _read_response(payload: bytes) -> dict[str, Any]:
+def _read_response(payload: bytes) -> Response:
     """Read the HTTP response that a function returned.
 
     Raises:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.event_types import LambdaContext, Response
+    from mcp_functions.protocol.event_types import LambdaContext, Response, WorkerOrder
 
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
 
@@ -108,7 +108,7 @@ class LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
-    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+    def _continue_task(self, order: WorkerOrder, context: LambdaContext) -> None:
         """Carry out a worker's order. A worker has no response, so only the log line shows an error.
 
         Raises:
@@ -139,7 +139,7 @@ class LambdaFunction:
             return self._endpoint
 
 
-def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
+def _run_task(endpoint: Endpoint, order: WorkerOrder, context: LambdaContext) -> None:
     """Carry out the order of a worker, unless the operator stopped this function.
 
     Raises:

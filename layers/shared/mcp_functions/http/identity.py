@@ -64,7 +64,6 @@ def refuse_stopped_caller(principal: Principal | None, address: str, settings: S
     """
     # without this key, callers have no pseudonyms: none can be logged or stopped
     if settings.caller_key_arn:
-        # few deployments have this key
         from mcp_functions.http.callers import pseudonyms
         from mcp_functions.seal.binding import caller_id
 
@@ -95,7 +94,6 @@ def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
                 subject += f"/{identity}"
             return Identity(Principal(iss="aws:iam", sub=subject, client=""))
         case "jwt" | "oauth", {"jwt": {"claims": dict(claims)}}:
-            # only a deployment with tokens needs this
             from mcp_functions.http import access_tokens
 
             return access_tokens.check_claims(claims, http.request_context, settings, now)

@@ -14,7 +14,7 @@ come from the Host header, because a client can send any Host.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
@@ -31,7 +31,17 @@ FOLDER = r"[a-z0-9_-]{1,64}"  # of a function, whose own endpoint is below that 
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
-def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> dict[str, Any] | None:
+class ResourceMetadata(TypedDict, total=False):
+    """The document (RFC 9728, section 2)."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str]
+    resource_name: str
+    scopes_supported: list[str]
+
+
+def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> ResourceMetadata | None:
     """Return the document at the path of a request; None if the path has none.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path
@@ -54,7 +64,7 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     if is_function:
         resource += place
     issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
-    members: dict[str, Any] = {
+    members: ResourceMetadata = {
         "resource": resource,
         "authorization_servers": [issuer],
         "bearer_methods_supported": ["header"],
@@ -101,7 +111,6 @@ def challenge(settings: Settings, request_context: RequestContext, **parameters:
 
 def _split(url: str) -> tuple[str, str]:
     """Split "https://example.com/mcp" into its origin, "https://example.com", and its path, "/mcp"."""
-    # only a deployment with tokens needs this
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

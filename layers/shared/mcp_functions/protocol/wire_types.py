@@ -11,6 +11,7 @@ from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
 RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
 JSONObject: TypeAlias = "dict[str, Any]"
+TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 Role: TypeAlias = Literal["user", "assistant"]
 
 
@@ -221,7 +222,7 @@ class ResultObject(TypedDict, total=False):
     serverInfo: Implementation
     # the tasks extension
     taskId: str
-    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+    status: TaskStatus
     statusMessage: str
     createdAt: str
     lastUpdatedAt: str

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import JSONValue, Params
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -72,8 +72,7 @@ class Tasks:
     def call(self, request: Request, params: Params, round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
-        # "required", "allowed" or None for the arguments of this call
-        support = tool.task_support(params)
+        support = tool.task_support(params)  # for the arguments of this call
         takes_tasks = task_requests.declares_extension(request)
         if support == "required" and not takes_tasks:
             raise task_requests.missing_extension()
@@ -81,9 +80,8 @@ class Tasks:
         # the request."
         if support is None or not takes_tasks:
             return tool.call(params, round_)
-        # this client shows questions only in an MCP app
-        needs_app = tool.asks and round_.options.has_app
-        if needs_app and support == "allowed":  # an app can continue a call, and not a task
+        # A client that shows questions only in an MCP app can continue a call, and not a task.
+        if support == "allowed" and tool.asks and round_.options.has_app:
             return tool.call(params, round_)
         # A parameter of the handler may be a question to the client. The task begins when each of these has its answer;
         # before that, this raises InputRequired with the questions.
@@ -143,7 +141,6 @@ class Tasks:
         try:
             task = self._store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
-            # the answers are larger than the table keeps
             raise ContentTooLarge(reason="task_item") from None
         if request.method == "tasks/get":
             return self._describe(task_id, task, request)
@@ -164,7 +161,7 @@ class Tasks:
             return after
         if request.method == "tasks/cancel":
             return transitions.request_cancel(task, now)
-        responses: Any = request.params.get("inputResponses")
+        responses: JSONValue = request.params.get("inputResponses")
         if not is_dict_of(dict, responses):
             raise InvalidParams(message="params.inputResponses must be an object of objects")
         answered = transitions.apply_answers(task, responses, _scopes_of(request), now)
@@ -179,7 +176,6 @@ class Tasks:
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            # only for clients without elicitation
             from mcp_functions.rounds import unfinished
 
             raise unfinished.missing_capability_error(missing, questions, {})

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result, run_round
@@ -33,7 +33,7 @@ from mcp_functions.protocol.errors import (
     UnknownTask,
     is_ctrl_c,
 )
-from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.messages import Principal, value_at
 from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.audit import audit_record
 from mcp_functions.rounds.input_requests import missing_capabilities
@@ -41,19 +41,18 @@ from mcp_functions.rounds.round import History, Round, RoundOptions, RoundReques
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, LeaseLost
-from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Outcome, Task
 from mcp_functions.tasks.transitions import NotAvailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.tools import Tool
-    from mcp_functions.protocol.event_types import LambdaContext
+    from mcp_functions.protocol.event_types import LambdaContext, WorkerOrder
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
-
-    Outcome = Mapping[str, Any]  # how a task ends: {"result": …} or {"error": …}
 
 
 class Worker:
@@ -84,17 +83,17 @@ class Worker:
         self._lease_ms = int(settings.task_lease * 1000)
         self._audit = audit
 
-    def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+    def work(self, order: WorkerOrder, context: LambdaContext) -> None:
         """Take a task and run its next round; do nothing if the task needs no worker now.
 
         Args:
-            order: {"id": the task's id, "owner": its owner, as `TaskStore` names it}.
+            order: names the task and its owner.
             context: the context of the Lambda invocation, which has the deadline.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the next poll after the lease invokes a worker.
         """
-        change_task = partial(self._store.change, str(order["id"]), order["owner"])
+        change_task = partial(self._store.change, order["id"], order["owner"])
         deadline = lambda_deadline(context, self._now())
         try:
             task = change_task(self._take)
@@ -140,7 +139,7 @@ class Worker:
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
-            responses=task.given,
+            responses=cast("dict[str, JSONObject]", task.given),
             capabilities=task.declared,
             principal=principal,
             scopes=frozenset(task.scopes),
@@ -170,7 +169,7 @@ class Worker:
             return transitions.finish(task, self._now_ms(), outcome)
         if round_.requests:
             return transitions.ask(task, round_, self._now_ms())
-        return transitions.shed(task, round_, self._now_ms())
+        return transitions.continue_later(task, round_, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
@@ -185,7 +184,6 @@ def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None
         missing = missing_capabilities(round_.requests.values(), task.declared)
         if not missing:
             return None
-        # only for clients without elicitation
         from mcp_functions.rounds import unfinished
 
         return {"result": tool_error(unfinished.explain(tool, round_.requests, missing, {}))}
@@ -266,7 +264,6 @@ def _note_end(task: Task) -> None:
     notes = observability.current()
     if task.status == FAILED:
         return
-    # "shed": the round ended for lack of time
-    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
+    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the time was up
     notes.conclude(outcomes.get(task.status, "complete"))
-    notes.tool_error = task.outcome.get("result", {}).get("isError") is True
+    notes.tool_error = value_at(task.outcome, "result", "isError") is True
