@@ -31,8 +31,7 @@ ARGUMENTS_KEY = "call"  # under this key, the record has the arguments of the fi
 class AnswerCall(NamedTuple):
     """A call of an answer tool, turned into a call of the tool that asked."""
 
-    # calls the tool that asked, with the arguments of the first call, the state and the answers
-    request: Request
+    request: Request  # with the arguments of the first call, the state and the answers
     start: RoundStart  # the opened state, which the tool continues from
     is_check: bool  # True if the form only asks whether the state can still be used
 
@@ -64,12 +63,7 @@ def open_call(
 ) -> AnswerCall:
     """Open the state in a call of an answer tool, and turn it into a call of the tool that asked.
 
-    Args:
-        answer_tool: the answer tool that the request calls.
-        tool: the name of the tool that asked.
-        request: the request that calls the answer tool.
-        audience: the server that opens the states: "<service>/<stage>".
-        states: opens the states for the answer tool; None if the function has no keys.
+    The state opens only for its audience, "<service>/<stage>". `states` is None if the function has no keys.
 
     Raises:
         InvalidParams: the arguments do not have the shape of the schema.

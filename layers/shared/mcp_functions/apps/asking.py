@@ -42,11 +42,8 @@ def choose_answer_tool(
 ) -> AnswerTool:
     """Choose the answer tool for the questions of a round.
 
-    Args:
-        handler: the handler that asks.
-        questions: the questions, by key; empty if the handler only needs another request to finish its work.
-        request: the request of the round.
-        last: the answer tool that brought the last answers of the call; None if there was none.
+    There is no question if the handler only needs another request to finish its work. The last answers of the call came
+    from the answer tool `last`.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.

@@ -62,13 +62,8 @@ class Pseudonyms:
     def refuse_stopped_caller(self, caller_id: str, stopped: Collection[str], now: float) -> None:
         """Refuse a caller whom the operator stopped.
 
-        Args:
-            caller_id: the id from `binding.caller_id`.
-            stopped: the pseudonyms of stopped callers, of this month or of earlier ones.
-            now: the current time in unix seconds.
-
         Raises:
-            CallerStopped: the caller has one of these pseudonyms.
+            CallerStopped: the caller has one of the pseudonyms in `stopped`.
             TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
         """
         # The operator copied each pseudonym from a log line, perhaps of an earlier month.

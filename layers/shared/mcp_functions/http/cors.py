@@ -60,10 +60,7 @@ def requested_parameters(http: HttpRequest) -> list[str]:
 def preflight_headers(methods: str, settings: Settings, parameter_headers: Sequence[str]) -> dict[str, str]:
     """Return the headers of a preflight response, in addition to `response_headers`.
 
-    Args:
-        methods: the HTTP methods of the path, separated by commas.
-        settings: the settings of the deployment.
-        parameter_headers: the `Mcp-Param-*` headers that the tools read.
+    The path has the HTTP methods in `methods`, and the tools read these `Mcp-Param-*` headers.
     """
     headers = [*REQUEST_HEADERS, *parameter_headers]
     if settings.auth_mode == "iam":

@@ -67,12 +67,7 @@ class HttpRequest(NamedTuple):
 
 
 def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
-    """Read an event, which must be an HTTP request in payload format 2.0.
-
-    Args:
-        event: the event.
-        context: the context that Lambda passes.
-        now: the current time in unix seconds.
+    """Read an event, which must be an HTTP request in payload format 2.0, at the time `now` in unix seconds.
 
     Raises:
         ValueError: the event has another format.

@@ -62,7 +62,7 @@ class HttpExchange:
     """An HTTP request and its response."""
 
     def __init__(self, http: HttpRequest, endpoint: Endpoint, notes: Notes) -> None:
-        """Begin the exchange of a request with an endpoint, with the notes for its log line."""
+        """Begin the exchange; the notes are for its log line."""
         self._http = http
         self._endpoint = endpoint
         self._notes = notes
@@ -111,7 +111,6 @@ class HttpExchange:
 
     def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
-        # a client reads it once, before its first request
         from mcp_functions.http import metadata
 
         document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))

@@ -48,8 +48,7 @@ class LambdaFunction:
         now: the clock, unix seconds.
     """
 
-    # a Lambda entry point has the name of a function; Powertools' Tracer reads it
-    __name__ = "handler"
+    __name__ = "handler"  # Powertools' Tracer reads the name of a Lambda entry point
 
     def __init__(
         self,
@@ -75,11 +74,7 @@ class LambdaFunction:
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
-        """Respond to one event.
-
-        Args:
-            event: an HTTP request in payload format 2.0, or an order to continue a task.
-            context: the context that Lambda passes.
+        """Respond to one event: an HTTP request in payload format 2.0, or an order to continue a task.
 
         Raises:
             ValueError: the event is neither.

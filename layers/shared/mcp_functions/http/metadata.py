@@ -45,17 +45,12 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> Re
     """Return the document at the path of a request; None if the path has none.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path
-    with the server's own path first, then the one without ("Authorization server discovery").
-
-    Args:
-        http: the request.
-        settings: the settings of the deployment.
-        scopes: the scopes that the handlers need; they are published if the settings name none.
+    with the server's own path first, then the one without ("Authorization server discovery"). The scopes that handlers
+    need are published if the settings name none.
     """
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
-    # "", or "/add" for the function at "/mcp/add"
-    place = http.path.removeprefix(WELL_KNOWN + server_path)
+    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "/add" for the function at "/mcp/add"
     # Only the front gives a token for the server to a client that asks for one of its functions.
     is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
     if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):
@@ -97,13 +92,7 @@ def resource_url(settings: Settings, request_context: RequestContext) -> str:
 
 
 def challenge(settings: Settings, request_context: RequestContext, **parameters: str) -> str:
-    """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
-
-    Args:
-        settings: the settings of the deployment.
-        request_context: the event's `requestContext`.
-        parameters: further parameters of the header, such as `error` and `scope`.
-    """
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1)."""
     origin, path = _split(resource_url(settings, request_context))
     named = {**parameters, "resource_metadata": f"{origin}{WELL_KNOWN}{path}"}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in named.items())

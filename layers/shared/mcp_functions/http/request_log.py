@@ -46,10 +46,8 @@ class RequestLog:
     def taking_notes(self, http: HttpRequest | None = None) -> Iterator[Notes]:
         """Begin the notes on a request, and write their line at the end of the `with`.
 
-        Only the developer's Ctrl-C ends the `with` with an exception. Then there is no response, and no line.
-
-        Args:
-            http: the HTTP request; None for an order to continue a task.
+        An order to continue a task has no HTTP request. Only the developer's Ctrl-C ends the `with` with an exception.
+        Then there is no response, and no line.
         """
         notes = observability.Notes()
         if self._is_first_request:

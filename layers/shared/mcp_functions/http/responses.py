@@ -46,12 +46,7 @@ STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-ac
 
 def response(status: int, headers: Mapping[str, str], body: str) -> Response:
     """Make a response in the form that API Gateway expects of a Lambda function."""
-    return {
-        "statusCode": status,
-        "headers": dict(headers),
-        "body": body,
-        "isBase64Encoded": False,
-    }
+    return {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
 
 
 def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -81,22 +76,13 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
 
 
 def failure(error: McpError, id_: RequestId | None) -> Response:
-    """Make the response of a request that failed.
-
-    Args:
-        error: why it failed.
-        id_: the id of the JSON-RPC request; None if it could not be read.
-    """
-    status = error.status
-    message: dict[str, object] = {"jsonrpc": "2.0"}
+    """Make the response of a request that failed; `id_` is None if the id of the request could not be read."""
     if id_ is not None:
-        message["id"] = id_
-    elif isinstance(error, Crash):
-        # A crash has the status 200, because the client reads the error in the body. Without an id the client cannot
-        # match that error to its request, so the status has to tell it.
-        status = 500
-    message["error"] = error.to_json()
-    return json(status, message, error.headers)
+        return json(error.status, {"jsonrpc": "2.0", "id": id_, "error": error.to_json()}, error.headers)
+    # A crash has the status 200, because the client reads the error in the body. Without an id the client cannot match
+    # that error to its request, so the status has to tell it.
+    status = 500 if isinstance(error, Crash) else error.status
+    return json(status, {"jsonrpc": "2.0", "error": error.to_json()}, error.headers)
 
 
 def check_size(http_response: Response) -> Response:

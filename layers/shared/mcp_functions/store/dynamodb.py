@@ -49,12 +49,7 @@ class DynamoDbTable:
         return row_of(attributes) if attributes else None
 
     def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
-        """Write a row, if the table still has the version that it replaces.
-
-        Args:
-            row: the new row.
-            replaced_version: the version in the table; None if the row must be absent or expired.
-            now: the current time in unix seconds.
+        """Write a row, if the table still has the version that it replaces: None if it must be absent or expired.
 
         Raises:
             Conflict: the table has another version.

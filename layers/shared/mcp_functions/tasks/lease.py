@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-# seconds before each further attempt, while the table is unavailable
-RETRY_PAUSES = (0.1, 0.5, 2.0)
+RETRY_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt, while the table is unavailable
 
 
 class LeaseLost(Exception):
@@ -51,14 +50,7 @@ class Lease:
         lease_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """Hold the lease; `transitions.take` has begun it.
-
-        Args:
-            change_task: writes the state that a function makes of the current one (`TaskStore.change`).
-            task: the task, as the worker has taken it.
-            lease_ms: the length of the lease in milliseconds.
-            now_ms: the clock, in unix milliseconds.
-        """
+        """Hold the lease, which `transitions.take` has begun; `change_task` is `TaskStore.change` of this task."""
         self._change_task = change_task
         self._epoch = task.epoch
         self._lease_ms = lease_ms

@@ -56,14 +56,7 @@ class Tasks:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Use the parts of a deployment; no request is sent.
-
-        Args:
-            handlers: the function's tools, prompts and resources.
-            settings: the settings of the deployment.
-            store: keeps the tasks, and invokes their workers.
-            now: the clock, in unix seconds.
-        """
+        """Use the parts of a deployment; no request is sent. `now` returns unix seconds."""
         self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
         self._store = store
         self._settings = settings

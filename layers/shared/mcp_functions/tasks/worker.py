@@ -20,28 +20,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
-from mcp_functions.handlers.runner import crash_message, crash_result, run_round
+from mcp_functions.handlers.runner import crash_message, crash_result
 from mcp_functions.http import identity
 from mcp_functions.http.events import lambda_deadline
 from mcp_functions.protocol.errors import (
     CallerStopped,
     Crash,
     DeveloperError,
-    InternalError,
-    McpError,
-    TemporarilyUnavailable,
     UnknownTask,
-    is_ctrl_c,
 )
 from mcp_functions.protocol.messages import Principal, value_at
-from mcp_functions.protocol.results import tool_error
 from mcp_functions.rounds.audit import audit_record
-from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, LeaseLost
 from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Outcome, Task
+from mcp_functions.tasks.tool_round import ends_task, error_outcome, run_tool, too_large_outcome
 from mcp_functions.tasks.transitions import NotAvailable
 
 if TYPE_CHECKING:
@@ -67,15 +62,7 @@ class Worker:
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            tools: the function's tools whose calls may become tasks, by name.
-            store: the items of the tasks.
-            settings: the settings of the deployment.
-            now: the clock, in unix seconds.
-            audit: the author's function that receives a record of each round; None if there is none.
-        """
+        """Use the parts of a deployment; `audit`, the author's function, receives a record of each round."""
         self._tools = tools
         self._store = store
         self._now = now
@@ -85,10 +72,6 @@ class Worker:
 
     def work(self, order: WorkerOrder, context: LambdaContext) -> None:
         """Take a task and run its next round; do nothing if the task needs no worker now.
-
-        Args:
-            order: names the task and its owner.
-            context: the context of the Lambda invocation, which has the deadline.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the next poll after the lease invokes a worker.
@@ -124,7 +107,7 @@ class Worker:
         audited_questions = False  # whether the audit has received questions of this round
         try:
             with lease.renewed_by_thread(round_):
-                outcome = _run_tool(task, tool, round_)
+                outcome = run_tool(task, tool, round_)
                 if audit:
                     failure, audited_questions = _report(audit, tool, round_, lease, asks=outcome is None)
                     outcome = failure or outcome
@@ -159,7 +142,7 @@ class Worker:
         try:
             return lease.change(lambda task: self._next_state(task, round_, outcome))
         except ItemTooLarge as error:
-            unsaved = _too_large_outcome(error, outcome)
+            unsaved = too_large_outcome(error, outcome)
         except DeveloperError as error:  # the result is not JSON
             unsaved = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return lease.change(lambda task: transitions.finish(task, self._now_ms(), unsaved))
@@ -175,24 +158,6 @@ class Worker:
         return int(self._now() * 1000)
 
 
-def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
-    """Run the tool's function, and return the outcome of the task; None if the task continues."""
-    try:
-        result = run_round(tool, {"name": task.tool, "arguments": dict(task.arguments), "_meta": {}}, round_)
-        if result is not None:
-            return {"result": result}
-        missing = missing_capabilities(round_.requests.values(), task.declared)
-        if not missing:
-            return None
-        from mcp_functions.rounds import unfinished
-
-        return {"result": tool_error(unfinished.explain(tool, round_.requests, missing, {}))}
-    except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if not _ends_task(error):
-            raise
-        return _error_outcome(tool, error)
-
-
 def _report(
     audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, lease: Lease, *, asks: bool
 ) -> tuple[Outcome | None, bool]:
@@ -201,8 +166,7 @@ def _report(
     The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
     client already sees them.
 
-    Returns:
-        The outcome with which the task ends, if the report failed; and whether the audit has received questions.
+    Return the outcome with which the task ends, if the report failed, and whether the audit has received questions.
 
     Raises:
         LeaseLost: another worker runs this round, and reports it.
@@ -214,39 +178,10 @@ def _report(
     except LeaseLost:
         raise
     except BaseException as error:  # the author's function may raise anything
-        if not _ends_task(error):
+        if not ends_task(error):
             raise
-        return _error_outcome(tool, error), False
+        return error_outcome(tool, error), False
     return None, has_questions
-
-
-def _ends_task(error: BaseException) -> bool:
-    """Return whether an exception ends the task. Otherwise the next poll invokes a worker that repeats the round.
-
-    The exceptions: the table does not answer, or a developer has pressed Ctrl-C.
-    """
-    return not isinstance(error, TemporarilyUnavailable) and not is_ctrl_c(error)
-
-
-def _error_outcome(tool: Tool[..., Any], error: BaseException) -> Outcome:
-    """Return the outcome of a task that an exception ends: the same result or error as for a call."""
-    if isinstance(error, ItemTooLarge):
-        return _too_large_outcome(error, None)
-    if isinstance(error, Crash):
-        return {"result": crash_result(tool, error)}
-    if isinstance(error, McpError):
-        observability.current().add_error(error)
-        return {"error": error.to_json()}
-    observability.current().add_crash(error)
-    return {"error": InternalError().to_json()}
-
-
-def _too_large_outcome(error: ItemTooLarge, outcome: Outcome | None) -> Outcome:
-    """Return the outcome of a task whose item cannot keep `outcome`, or the steps and questions of a round (None)."""
-    observability.current().reason = error.reason  # the author reads the reason in the log
-    if outcome is None:
-        return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
-    return {"error": InternalError(message="The result is larger than a task can keep (about 290 KB)").to_json()}
 
 
 def _note_start(task: Task) -> None:
