@@ -37,11 +37,7 @@ class AnswerCall(NamedTuple):
 
 
 def find_answer_tool(name: str, declared: ClientCapabilities) -> AnswerTool:
-    """Return the answer tool of a name, by the suffix.
-
-    Raises:
-        UnknownName: the client does not declare MCP Apps, so `<tool>-form` is not in its list.
-    """
+    """Return the answer tool of a name; UnknownName for `<tool>-form` if the client declares no MCP Apps."""
     if name.endswith(MODEL.suffix):
         return MODEL
     if not shows_apps(declared):
@@ -88,11 +84,7 @@ def open_call(
 
 
 def _read_arguments(arguments: JSONValue) -> tuple[str, dict[str, InputResponse], bool]:
-    """Return `state`, `answers` and `check`, as the schemas have them.
-
-    Raises:
-        InvalidParams: one of them has the wrong type, or there is no state.
-    """
+    """Return `state`, `answers` and `check`; InvalidParams if one has the wrong type, or there is no state."""
     if not isinstance(arguments, dict):
         arguments = {}
     state = arguments.get("state")

@@ -57,11 +57,7 @@ class FunctionDialects(NamedTuple):
         return self.context.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
-        """Return the request that a body continues; None if the body belongs to no dialect.
-
-        Raises:
-            InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-        """
+        """Return the request that a body continues, or None; InvalidRequestState if its token is not ours."""
         for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
@@ -79,8 +75,7 @@ class FrontDoorDialects(NamedTuple):
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        # made by `_message_to_forward`: a client's request never has this id
-        if request.message["id"] is None:
+        if request.message["id"] is None:  # of `_message_to_forward`; a client's request never has this id
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
@@ -93,11 +88,7 @@ class FrontDoorDialects(NamedTuple):
         return self.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
-        """Return a message for the function that continues a body; None if the body belongs to no dialect.
-
-        Raises:
-            InvalidRequestState: the catalog lacks the function.
-        """
+        """Return a message for the function that continues a body, or None; InvalidRequestState if it is unknown."""
         for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
@@ -118,11 +109,7 @@ class FrontDoorDialects(NamedTuple):
 
 
 def load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names, which are those of the setting MCP_DIALECTS.
-
-    Raises:
-        Misconfigured: a name is unknown.
-    """
+    """Return the dialects that MCP_DIALECTS names; Misconfigured if a name is unknown."""
     modules = sorted(found.name for found in iter_modules(__path__) if found.name.startswith("sep_"))
     known_names = [module.replace("_", "-") for module in modules]
     dialects: list[Dialect] = []

@@ -87,11 +87,7 @@ class StateBesideRequest(Dialect):
         return _write_all_questions(context, request, result, options)
 
     def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:  # noqa: ARG002
-        """Return the token in a response: its state, or its id if it has no state.
-
-        Raises:
-            InvalidRequestState: the state is not one that this server has sent.
-        """
+        """Return the token in a response, its state or its id; InvalidRequestState if the state is malformed."""
         if not is_response(body) or not isinstance(body["id"], str):
             return None
         if "state" in body:
@@ -99,11 +95,7 @@ class StateBesideRequest(Dialect):
         return body["id"]
 
     def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
-        """Return the call that a response continues.
-
-        Raises:
-            InvalidRequestState: the state is invalid, or belongs to another request.
-        """
+        """Return the call that a response continues; InvalidRequestState if its state is not of this request."""
         if body["id"] != token:
             raise InvalidRequestState(reason="another_request")
         principal = identity.admit(http, context.settings, context.now()).principal

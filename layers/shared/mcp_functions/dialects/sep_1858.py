@@ -47,11 +47,7 @@ class MultiTurnStreams(Dialect):
     name = "sep-1858"
 
     def answer(self, context: DialectContext, request: Request) -> AnyResult:
-        """Answer a request; the questions of a call are written as events.
-
-        Raises:
-            StateTooLarge: the id of the last event would be too long.
-        """
+        """Answer a request; the questions of a call are written as events. StateTooLarge if the last id is too long."""
         result = context.answer_current(request)
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
@@ -78,11 +74,7 @@ class MultiTurnStreams(Dialect):
         return result._replace(body=ResponseBody("".join(stream), is_stream=True))
 
     def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
-        """Return the event id that comes with an array of responses.
-
-        Raises:
-            InvalidRequest: the request has responses without an event id.
-        """
+        """Return the event id that comes with an array of responses; InvalidRequest if there is none."""
         if not isinstance(body, list) or not all(map(is_response, body)):
             return None
         event_id = http.headers.get(HEADER)

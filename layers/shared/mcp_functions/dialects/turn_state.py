@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         InputResponse,
         JSONRPCMessage,
         JSONRPCRequest,
-        JSONValue,
         Meta,
         Params,
         RequestId,
@@ -91,11 +90,7 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
 
 
 def open_turn(context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str) -> Turn:
-    """Return the turn in a token that a principal has sent from an IP address.
-
-    Raises:
-        InvalidRequestState: the token belongs to another function, format or principal, or has expired.
-    """
+    """Return the turn in a token; InvalidRequestState if it has expired, or others received it."""
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
         raise InvalidRequestState(reason="another_function")
@@ -139,11 +134,7 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, InputRespon
 
 
 def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Result:
-    """Return the result for a turn whose token is too large; the log has the remedy for the author.
-
-    Raises:
-        HandlerError: a prompt or a resource has no such result.
-    """
+    """Return the result for a turn whose token is too large; HandlerError if the method has no such result."""
     observability.current().reason = error.reason
     if request.method != "tools/call":
         raise HandlerError(error.reason, message=TOO_LARGE)
@@ -157,7 +148,7 @@ def response_result(response: JSONRPCMessage, question: TurnQuestion) -> InputRe
         InvalidRequest: the response has neither a result nor an error, or both.
         HandlerError: the client could not ask its user.
     """
-    result: JSONValue = response.get("result")
+    result: Any = response.get("result")
     if isinstance(result, dict) and "error" not in response:
         return cast("InputResponse", result)
     if isinstance(response.get("error"), dict) and "result" not in response:

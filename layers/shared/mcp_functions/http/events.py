@@ -162,11 +162,7 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
 
 def check_media_type(http: HttpRequest) -> None:
-    """Refuse a body that is not plain JSON.
-
-    Raises:
-        UnsupportedMediaType: the body has another type, or is compressed.
-    """
+    """Refuse a body that is not plain JSON: UnsupportedMediaType if it has another type, or is compressed."""
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":

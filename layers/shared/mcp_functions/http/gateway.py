@@ -135,11 +135,7 @@ class LambdaFunction:
 
 
 def _run_task(endpoint: Endpoint, order: WorkerOrder, context: LambdaContext) -> None:
-    """Carry out the order of a worker, unless the operator stopped this function.
-
-    Raises:
-        Misconfigured: no call of this function may become a task.
-    """
+    """Carry out the order of a worker; Misconfigured if no call of this function may become a task."""
     if endpoint.is_stopped:
         # The task waits. When a client asks for its result, that request invokes another worker.
         observability.current().conclude("refused", FunctionStopped.__name__)

@@ -96,11 +96,7 @@ class CallStore:
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
 
     def check_size(self, call: LegacyCall, answers: Mapping[str, InputResponse]) -> None:
-        """Check the size of what a client lets this server keep: its call, and its answers to questions of a round.
-
-        Raises:
-            ItemTooLarge: it is more than the deployment keeps for one request.
-        """
+        """Check the size of what a client lets this server keep for one request; ItemTooLarge if it is too much."""
         self._table.check_client_size([call, answers])
 
     def find(self, stream: CallStream) -> StoredRecord | None:

@@ -7,7 +7,7 @@ an error. If a call asks only for pages to be opened, the client gets error -320
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from mcp_functions.http import events
 from mcp_functions.legacy import responses, revisions
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.call_ids import LegacyCall
     from mcp_functions.legacy.outcomes import Outcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.protocol.wire_types import (
-        ClientCapabilities,
-        Error,
-        InputRequest,
-        InputRequestParams,
-        JSONRPCMessage,
-    )
+    from mcp_functions.protocol.wire_types import Error, InputRequest, InputRequestParams, JSONRPCMessage, JSONValue
 
 
 class Reason(StrEnum):
@@ -49,13 +43,6 @@ class Reason(StrEnum):
     RUNS_AS_TASK = "it runs as a task, which clients of this revision do not support"
 
 
-class MissingCapability(TypedDict, total=False):
-    """The `data` of the error for a missing capability."""
-
-    requiredCapabilities: ClientCapabilities
-    asks: dict[str, str]  # the texts of the questions, by key
-
-
 ASKABLE_CLIENT = "a client of MCP revision 2026-07-28 that can be asked"
 # Who can finish a call, for each reason that another client or time removes.
 FINISHERS = {
@@ -70,14 +57,7 @@ NON_RESUMING_CLIENTS = ("ai-sdk-mcp-client", "Visual Studio Code", "Code - OSS")
 
 
 def explanation(call: LegacyCall, questions: Iterable[str], reason: Reason, detail: str = "") -> JSONRPCMessage:
-    """Return the response that explains why a call was not finished.
-
-    Args:
-        call: the call.
-        questions: the texts of its questions.
-        reason: why the user was not asked.
-        detail: more about that.
-    """
+    """Return the response that explains why a call was not finished, with the texts of its questions."""
     kind = "tool" if call.method == "tools/call" else "other"
     text = unfinished_text(f"{reason}{detail}", questions, kind, FINISHERS.get(reason, ASKABLE_CLIENT))
     if kind == "tool":
@@ -112,7 +92,7 @@ def client_error(call: LegacyCall, question: InputRequest, error: object) -> JSO
     return explanation(call, [describe_request(question)], reason, detail)
 
 
-def missing_capability(request: LegacyRequest, call: LegacyCall, details: MissingCapability) -> JSONRPCMessage:
+def missing_capability(request: LegacyRequest, call: LegacyCall, details: JSONValue) -> JSONRPCMessage:
     """Return the response to a call that needs a capability; `details` is the `data` of the error."""
     required = details.get("requiredCapabilities", {})
     if "extensions" in required:

@@ -55,14 +55,7 @@ def message_response(
     notifications: Sequence[JSONRPCMessage] = (),
     headers: Mapping[str, str] = {},
 ) -> Response:
-    """Return the HTTP response to a request that has ended.
-
-    Args:
-        http: the request.
-        message: the JSON-RPC response.
-        notifications: the client gets these before the response, if it accepts a stream.
-        headers: further headers of the HTTP response.
-    """
+    """Return the HTTP response for a message, after the notifications if the client accepts a stream."""
     if notifications and events.accepts_event_stream(http):
         response = stream_response([StreamEvent(each) for each in (*notifications, message)], headers)
     else:

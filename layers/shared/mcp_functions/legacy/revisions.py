@@ -42,8 +42,7 @@ INTRODUCED = {
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
 
-# an answer is a JSON-RPC response
-MessageKind: TypeAlias = Literal["request", "notification", "answer"]
+MessageKind: TypeAlias = Literal["request", "notification", "answer"]  # an answer is a JSON-RPC response
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.
@@ -67,9 +66,7 @@ def negotiate(requested: object) -> str:
 def message_kind(body: JSONValue, header: str | None) -> MessageKind | None:
     """Return the kind of a legacy message; None if the code for 2026-07-28 must answer or refuse the body.
 
-    Args:
-        body: the JSON value of the request's body.
-        header: the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
+    `header` is the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
     """
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or _is_of_current_revision(body, header):
         return None
@@ -77,8 +74,7 @@ def message_kind(body: JSONValue, header: str | None) -> MessageKind | None:
     if isinstance(body.get("method"), str) and isinstance(body.get("params"), dict | None):
         if "id" not in body:
             return "notification"
-        # `isinstance` would accept true and false
-        return "request" if type(id_) in (str, int) else None
+        return "request" if type(id_) in (str, int) else None  # `isinstance` would accept true and false
     is_response = "result" in body or "error" in body
     return "answer" if is_response and isinstance(id_, str | int) else None
 

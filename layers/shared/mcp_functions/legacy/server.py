@@ -59,12 +59,7 @@ class LegacyServer:
     ) -> None:
         """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
 
-        Args:
-            settings: the settings of the deployment.
-            answer_current: runs a translated request, which is one of 2026-07-28.
-            catalog: the tools, prompts and resources of the deployment.
-            seal_factory: makes the seals and the table; None without a key, and then clients have no session.
-            now: the clock, in unix seconds.
+        Without a key (`seal_factory` is None), clients have no session.
         """
         tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
         calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
@@ -136,7 +131,7 @@ class LegacyServer:
         return None if stream is None else responses.stream_response(stream)
 
     def _read_body(self, http: HttpRequest) -> JSONValue:
-        """Return the JSON value of a body; None if the body is too large or not JSON."""
+        """Return the JSON value of a body; None if it is too large or not JSON."""
         try:
             return json_reader.loads(events.read_body(http, self._deployment.settings.max_body_bytes))
         except McpError:

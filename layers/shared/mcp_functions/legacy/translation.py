@@ -98,11 +98,7 @@ class NotInRevision(Exception):
 
 
 def legacy_question(question: InputRequest, revision: str, elicitation_id: str) -> InputRequest:
-    """Return the method and params that ask a client.
-
-    Raises:
-        NotInRevision: the revision cannot express the question.
-    """
+    """Return the method and params that ask a client; NotInRevision if its revision cannot express the question."""
     method = question["method"]
     if method == "roots/list":  # the same in every revision
         return question

@@ -58,11 +58,7 @@ class WaitingCall(NamedTuple):
         """Run the next round of the call and return its record; None if the table could not keep any record.
 
         Then a later poll of the client gets an error: OutcomeUnknown, or QuestionExpired if it has cancelled the call.
-        The log has the reason.
-
-        Args:
-            stored: the record of the call so far. It becomes RUNNING, so that no other request runs the same round.
-            answers: the answers to the questions of the last round, by key; None if it asked nothing.
+        The log has the reason. The stored record becomes RUNNING, so that no other request runs the same round.
 
         Raises:
             Conflict: another request runs the round.
@@ -128,12 +124,9 @@ class WaitingCall(NamedTuple):
         answers: Mapping[str, InputResponse],
         unsent: Sequence[JSONRPCMessage] = (),
     ) -> CallRecord:
-        """Return the record that asks the first of these questions. If one cannot be asked, the record ends the call.
+        """Return the record that asks the first of the remaining questions. If one cannot be asked, it ends the call.
 
-        Args:
-            questions: the remaining questions of the round, by key.
-            answers: the answers to earlier questions of the round, by key.
-            unsent: notifications that the client gets before the question.
+        The client gets the unsent notifications before the question.
         """
         notes = observability.current()
         ends = self.request.answer_deadline

@@ -48,11 +48,7 @@ class Bucket(Protocol):
         """Write an object."""
 
     def get(self, key: str) -> bytes:
-        """Return an object.
-
-        Raises:
-            ObjectNotFound: the object does not exist.
-        """
+        """Return an object; ObjectNotFound if it does not exist."""
 
     def delete(self, key: str) -> None:
         """Delete an object, if it exists."""
@@ -126,11 +122,7 @@ class BlobStore:
         self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads what it wrote
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
-        """Write the payload of a row into a new object.
-
-        Raises:
-            ItemTooLarge: the payload is larger than a sealed text may be.
-        """
+        """Write the payload of a row into a new object; ItemTooLarge if a sealed text cannot hold it."""
         try:
             body = self._seal.seal(payload, about=row.about).encode()
         except StateTooLarge:

@@ -123,11 +123,7 @@ def _item(row: Row) -> Attributes:
 
 
 def row_of(item: Attributes) -> Row:
-    """Read a row from DynamoDB's JSON.
-
-    Raises:
-        Misconfigured: another program wrote the item.
-    """
+    """Read a row from DynamoDB's JSON; Misconfigured if another program wrote the item."""
     try:
         return Row(
             key=item["key"]["S"],

@@ -141,11 +141,7 @@ class SealedTable:
         return written_item
 
     def delete(self, item: Item) -> None:
-        """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
-
-        Raises:
-            Conflict: the item has another version now.
-        """
+        """Delete an item, which may be gone already; Conflict if it has changed since it was read."""
         self._rows.delete(self._row_key(item.key), item.version)
         self._delete_blob(item.blob)
 

@@ -59,11 +59,7 @@ class Lease:
         self._round_ended = Event()
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the state that `transition` returns; try again while the table is unavailable.
-
-        Raises:
-            LeaseLost: the worker has lost its task. Nothing is written.
-        """
+        """Write the state that `transition` returns, once the table is available; LeaseLost if the task is lost."""
         with self._lock:
             for pause in RETRY_PAUSES:
                 try:

@@ -134,11 +134,7 @@ class Worker:
         return Round(request, history, options, lease)
 
     def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
-        """Save how a round ended, and return the task. An outcome that the table cannot keep becomes an error.
-
-        Raises:
-            LeaseLost: the worker has lost its task.
-        """
+        """Save how a round ended, and return the task; LeaseLost if the worker has lost it."""
         try:
             return lease.change(lambda task: self._next_state(task, round_, outcome))
         except ItemTooLarge as error:
