@@ -21,7 +21,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponse, JSONValue, Params
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponses, JSONValue, Params
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -83,7 +83,7 @@ def open_call(
     return AnswerCall(request.with_params(params), RoundStart(binding, verified.flow, verified), is_check)
 
 
-def _read_arguments(arguments: JSONValue) -> tuple[str, dict[str, InputResponse], bool]:
+def _read_arguments(arguments: JSONValue) -> tuple[str, InputResponses, bool]:
     """Return `state`, `answers` and `check`; InvalidParams if one has the wrong type, or there is no state."""
     if not isinstance(arguments, dict):
         arguments = {}

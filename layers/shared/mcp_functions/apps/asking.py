@@ -22,11 +22,9 @@ from mcp_functions.rounds import unfinished
 from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, ResultObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, InputRequests, ResultObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
@@ -38,7 +36,7 @@ STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], request: Request, last: AnswerTool | None
+    handler: AskingHandler, questions: InputRequests, request: Request, last: AnswerTool | None
 ) -> AnswerTool:
     """Choose the answer tool for the questions of a round.
 
@@ -57,7 +55,7 @@ def choose_answer_tool(
 
 
 def _usable_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], declared: ClientCapabilities, last: AnswerTool | None
+    handler: AskingHandler, questions: InputRequests, declared: ClientCapabilities, last: AnswerTool | None
 ) -> AnswerTool | None:
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
@@ -73,7 +71,7 @@ def _usable_answer_tool(
     return usable if last in (None, usable) else None  # a call keeps its answer tool
 
 
-def _model_may_ask(handler: AskingHandler, questions: Mapping[str, InputRequest]) -> bool:
+def _model_may_ask(handler: AskingHandler, questions: InputRequests) -> bool:
     if handler.kind != "tool":
         return False
     if not questions:
@@ -91,7 +89,7 @@ def _is_consent(question: InputRequest) -> bool:
 
 
 def make_result(
-    answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
+    answer_tool: AnswerTool, handler: AskingHandler, questions: InputRequests, state: str, now: float
 ) -> ResultObject:
     """Write the complete result that asks the questions; `now` is in unix seconds."""
     if answer_tool is FORM:
@@ -99,9 +97,7 @@ def make_result(
     return _result_for_model(handler, questions, state)
 
 
-def _result_for_form(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], state: str, now: float
-) -> ResultObject:
+def _result_for_form(handler: AskingHandler, questions: InputRequests, state: str, now: float) -> ResultObject:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
@@ -127,7 +123,7 @@ def result_for_check() -> ResultObject:
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
 
 
-def _result_for_model(handler: AskingHandler, questions: Mapping[str, InputRequest], state: str) -> ResultObject:
+def _result_for_model(handler: AskingHandler, questions: InputRequests, state: str) -> ResultObject:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{MODEL.suffix} with "state": "{state}"'
     if questions:

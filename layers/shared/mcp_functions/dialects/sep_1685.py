@@ -37,13 +37,13 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import ResponseBody
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request, Result
-    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONRPCMessage, JSONValue, Params
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, JSONRPCMessage, JSONValue, Params
 
 NAME = "sep-1685"
 # The formats, by the names under which their tokens are sealed: a token of one does not open as another.
@@ -108,7 +108,7 @@ def _write_first_question(context: DialectContext, request: Request, result: Res
 
     Each response is a separate POST, and no server joins two of them. So the other questions follow one by one.
     """
-    questions: Mapping[str, InputRequest] = result.result["inputRequests"] or PING
+    questions: InputRequests = result.result["inputRequests"] or PING
     key, question = next(iter(questions.items()))
     token = _seal(context, request, result, options, {key: question})
     # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
@@ -118,7 +118,7 @@ def _write_first_question(context: DialectContext, request: Request, result: Res
 
 def _write_all_questions(context: DialectContext, request: Request, result: Result, options: Options) -> Result:
     """Write the questions as one message, with one state or with a state for each question."""
-    questions: Mapping[str, InputRequest] = result.result["inputRequests"]
+    questions: InputRequests = result.result["inputRequests"]
     dependent: dict[str, Any] = {"requests": []}
     if options.format == ONE_STATE:
         token = _seal(context, request, result, options, questions)
@@ -138,9 +138,7 @@ def _stream(result: Result, last: object) -> ResponseBody:
     return ResponseBody("".join(map(stream_event, (*result.notifications, last))), is_stream=True)
 
 
-def _seal(
-    context: DialectContext, request: Request, result: Result, options: Options, questions: Mapping[str, InputRequest]
-) -> str:
+def _seal(context: DialectContext, request: Request, result: Result, options: Options, questions: InputRequests) -> str:
     """Return the token for some questions of a call."""
     asked: dict[str, TurnQuestion] = {}
     for number, (key, question) in enumerate(questions.items()):
@@ -177,7 +175,7 @@ def _read_dependent(context: DialectContext, request: Request, dependent: JSONVa
     else:
         holders = [(response, [response]) for response in responses]
     request_states: set[str] = set()
-    answers: dict[str, InputResponse] = {}
+    answers: InputResponses = {}
     for holder, belonging in holders:
         if "state" not in holder:
             continue
@@ -192,9 +190,9 @@ def _read_dependent(context: DialectContext, request: Request, dependent: JSONVa
     return {"inputResponses": answers, "requestState": request_states.pop()}
 
 
-def _read_answers(turn: Turn, responses: Iterable[JSONRPCMessage]) -> dict[str, InputResponse]:
+def _read_answers(turn: Turn, responses: Iterable[JSONRPCMessage]) -> InputResponses:
     """Return the answers to a turn's questions by key. The client gives the responses in the order of the questions."""
-    answers: dict[str, InputResponse] = {}
+    answers: InputResponses = {}
     # a missing answer is asked again
     for question, response in zip(turn.asked.values(), responses, strict=False):
         result = turn_state.response_result(response, question)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import InputResponse, JSONValue
+    from mcp_functions.protocol.wire_types import InputResponses, JSONValue
 
 HEADER = "last-event-id"
 # characters: an HTTP API allows 10 240 bytes for all headers, with the access token
@@ -92,7 +92,7 @@ class MultiTurnStreams(Dialect):
         """
         principal = identity.admit(http, context.settings, context.now()).principal
         turn = turn_state.open_turn(context, self.name, token, principal, http.address)
-        answers: dict[str, InputResponse] = {}
+        answers: InputResponses = {}
         for response in body:
             question = turn.asked.get(str(response["id"]))
             if question is None:  # "SHOULD ignore any unexpected information"

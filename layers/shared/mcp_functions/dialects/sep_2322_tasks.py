@@ -39,7 +39,9 @@ if TYPE_CHECKING:
         ClientCapabilities,
         Error,
         InputRequest,
+        InputRequests,
         InputResponse,
+        InputResponses,
         Meta,
         Params,
         ResultObject,
@@ -175,7 +177,7 @@ class TaskRequest(NamedTuple):
         message = "The task is still working: poll tasks/get until its status is input_required or completed"
         raise UnknownName(message=message, data={"task": _status(task)})
 
-    def _questions(self, questions: dict[str, InputRequest]) -> ResultObject:
+    def _questions(self, questions: InputRequests) -> ResultObject:
         """Return a result with the questions, and a requestState that holds their keys.
 
         "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
@@ -200,7 +202,7 @@ class TaskRequest(NamedTuple):
         shown = self._shown_questions()
         task = self.send("tasks/get", ALL_CAPABILITIES)
         questions = task.get("inputRequests", {})
-        accepted: dict[str, InputResponse] = {}
+        accepted: InputResponses = {}
         for key, response in responses.items():
             was_shown = shown is None or key in shown
             if key in questions and was_shown and _fits(questions[key], response):

@@ -16,11 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mcp_functions import observability
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import (
-    META_CLIENT_CAPABILITIES,
-    META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
-)
+from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
@@ -35,6 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Principal, Request
     from mcp_functions.protocol.wire_types import (
         InputResponse,
+        InputResponses,
         JSONRPCMessage,
         JSONRPCRequest,
         Meta,
@@ -120,7 +117,7 @@ def call_of(request: Request) -> TurnCall:
     return cast("TurnCall", call)
 
 
-def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, InputResponse]) -> Continuation:
+def repeat_call(http: HttpRequest, turn: Turn, answers: InputResponses) -> Continuation:
     """Return the original call with answers and state, as a client of the released revision sends it."""
     call = turn.call
     method = call["method"]

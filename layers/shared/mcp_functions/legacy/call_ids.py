@@ -17,10 +17,10 @@ from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, Params, RequestId
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, Params, RequestId
     from mcp_functions.settings import Settings
 
 
@@ -68,8 +68,8 @@ class PendingQuestion(NamedTuple):
     key: str  # the key of the question in its round
     method: str  # the method of the question
     call: LegacyCall  # the call that asks
-    answers: Mapping[str, InputResponse]  # the answers to earlier questions of the round, by key
-    rest: Mapping[str, InputRequest]  # the round's remaining questions, by key
+    answers: InputResponses  # the answers to earlier questions of the round, by key
+    rest: InputRequests  # the round's remaining questions, by key
 
 
 FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired

@@ -20,11 +20,11 @@ from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.legacy.call_ids import CallStream
-    from mcp_functions.protocol.wire_types import InputResponse, JSONRPCMessage, RequestId
+    from mcp_functions.protocol.wire_types import InputResponses, JSONRPCMessage, RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
 
@@ -58,10 +58,8 @@ class StoredRecord(NamedTuple):
     item: Item
 
 
-# seconds after the end of a function, until other functions stop waiting for its round
-RUNNING_MARGIN = 2
-# seconds before each further attempt, while the table or KMS is unavailable
-RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)
+RUNNING_MARGIN = 2  # seconds after the end of a function, until others stop waiting for its round
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
 
 
 class CallStore:
@@ -95,7 +93,7 @@ class CallStore:
         except (Conflict, UnreadableItem):
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
 
-    def check_size(self, call: LegacyCall, answers: Mapping[str, InputResponse]) -> None:
+    def check_size(self, call: LegacyCall, answers: InputResponses) -> None:
         """Check the size of what a client lets this server keep for one request; ItemTooLarge if it is too much."""
         self._table.check_client_size([call, answers])
 

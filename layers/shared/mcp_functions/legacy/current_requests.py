@@ -25,22 +25,23 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.event_types import Event
-    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponse, JSONRPCRequest, Meta, Params
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponses, JSONRPCRequest, Meta, Params
 
-# the part of the gateway's time that a request must leave, to store and write its outcome
-SPARE_SECONDS = 1.5
+SPARE_SECONDS = 1.5  # of the gateway's time, to store and write the outcome of a request
 # These headers have another meaning in 2026-07-28, or none.
 DROPPED_HEADERS = ("mcp-session-id", "last-event-id", "content-length", "content-encoding")
 
 
 def write_request(
-    request: LegacyRequest,
-    call: LegacyCall,
-    capabilities: ClientCapabilities,
-    answers: Mapping[str, InputResponse] | None,
+    request: LegacyRequest, call: LegacyCall, capabilities: ClientCapabilities, answers: InputResponses | None
 ) -> Request:
     """Write the request for one round of a call. The arguments are those of `runner.run_rounds`."""
-    message = _message(request, call, capabilities, answers)
+    params: Params = {**call.params, "_meta": _meta(request, call, capabilities)}
+    if call.state:
+        params["requestState"] = call.state
+    if answers is not None:
+        params["inputResponses"] = answers
+    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": params}
     return Request(
         message=message,
         headers=_headers(message, request.catalog, request.http.headers),
@@ -53,12 +54,7 @@ def write_request(
     )
 
 
-def _message(
-    request: LegacyRequest,
-    call: LegacyCall,
-    capabilities: ClientCapabilities,
-    answers: Mapping[str, InputResponse] | None,
-) -> JSONRPCRequest:
+def _meta(request: LegacyRequest, call: LegacyCall, capabilities: ClientCapabilities) -> Meta:
     meta: Meta = {
         **call.params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
@@ -69,12 +65,7 @@ def _message(
         name, version = request.session.client
         meta[META_CLIENT_INFO] = {"name": name, "version": version}
         meta[META_LOG_LEVEL] = request.session.level
-    params: Params = {**call.params, "_meta": meta}
-    if call.state:
-        params["requestState"] = call.state
-    if answers is not None:
-        params["inputResponses"] = dict(answers)
-    return {"jsonrpc": "2.0", "id": call.id, "method": call.method, "params": params}
+    return meta
 
 
 def _headers(message: JSONRPCRequest, catalog: Catalog, received: Mapping[str, str]) -> dict[str, str]:
@@ -86,8 +77,7 @@ def _headers(message: JSONRPCRequest, catalog: Catalog, received: Mapping[str, s
     written["content-type"] = "application/json"
     written["mcp-protocol-version"] = PROTOCOL_VERSION
     written["mcp-method"] = method
-    # the tool, prompt or resource
-    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None
+    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None  # the tool, prompt or resource
     if isinstance(name, str):
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":

@@ -11,7 +11,7 @@ from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import Response
-    from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
+    from mcp_functions.protocol.wire_types import Error, InputRequests, JSONRPCMessage, ResultObject
 
 
 class Outcome(NamedTuple):
@@ -28,7 +28,7 @@ class Outcome(NamedTuple):
         return self.result.get("resultType") != "input_required"
 
     @property
-    def questions(self) -> dict[str, InputRequest]:
+    def questions(self) -> InputRequests:
         """The questions that the next round needs answers to, by key."""
         return {} if self.is_final else self.result.get("inputRequests", {})
 

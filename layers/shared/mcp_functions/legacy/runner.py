@@ -12,11 +12,9 @@ from mcp_functions.protocol.errors import InsufficientScope, Unauthorized, is_ct
 from mcp_functions.protocol.messages import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.legacy.call_ids import LegacyCall
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponse, JSONRPCMessage, ResultObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponses, JSONRPCMessage, ResultObject
 
 # `run_rounds` begins another round only if the gateway still waits for this time
 MIN_ROUND_SECONDS = 15.0
@@ -26,7 +24,7 @@ def run_rounds(
     request: LegacyRequest,
     call: LegacyCall,
     capabilities: ClientCapabilities,
-    answers: Mapping[str, InputResponse] | None = None,
+    answers: InputResponses | None = None,
     notifications: tuple[JSONRPCMessage, ...] = (),
 ) -> Outcome:
     """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
@@ -56,10 +54,7 @@ def run_rounds(
 
 
 def run_round(
-    request: LegacyRequest,
-    call: LegacyCall,
-    capabilities: ClientCapabilities,
-    answers: Mapping[str, InputResponse] | None = None,
+    request: LegacyRequest, call: LegacyCall, capabilities: ClientCapabilities, answers: InputResponses | None = None
 ) -> Outcome:
     """Run one round of a call; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()

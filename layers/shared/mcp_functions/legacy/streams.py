@@ -24,13 +24,7 @@ from mcp_functions.legacy.errors import QuestionExpired
 from mcp_functions.legacy.explanations import Reason
 from mcp_functions.legacy.responses import StreamEvent
 from mcp_functions.legacy.waiting_calls import WaitingCall
-from mcp_functions.protocol.errors import (
-    McpError,
-    Misconfigured,
-    OutcomeUnknown,
-    StateTooLarge,
-    TemporarilyUnavailable,
-)
+from mcp_functions.protocol.errors import McpError, Misconfigured, OutcomeUnknown, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
@@ -47,8 +41,7 @@ if TYPE_CHECKING:
 POLL_PAUSES = (500, 700, 980, 1372, 1920, 2689, 3764, 5000)
 FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
-# random bytes that distinguish a call from an earlier one with the same request id
-NONCE_BYTES = 12
+NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
 
 
 def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: Outcome) -> Response:

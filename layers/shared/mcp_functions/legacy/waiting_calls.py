@@ -35,13 +35,13 @@ from mcp_functions.rounds.unfinished import describe_request
 from mcp_functions.store import Conflict, ItemTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mcp_functions.legacy.call_ids import CallStream, LegacyCall
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
     from mcp_functions.legacy.outcomes import Outcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONRPCMessage
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, JSONRPCMessage
     from mcp_functions.store import Item
 
 
@@ -54,7 +54,7 @@ class WaitingCall(NamedTuple):
     call: LegacyCall  # the method and params of the call, and the state of its last round
     step: int = 0  # how many questions the call has asked the client
 
-    def run_next_round(self, stored: StoredRecord, answers: Mapping[str, InputResponse] | None) -> CallRecord | None:
+    def run_next_round(self, stored: StoredRecord, answers: InputResponses | None) -> CallRecord | None:
         """Run the next round of the call and return its record; None if the table could not keep any record.
 
         Then a later poll of the client gets an error: OutcomeUnknown, or QuestionExpired if it has cancelled the call.
@@ -107,22 +107,23 @@ class WaitingCall(NamedTuple):
         """Return the record of a round's outcome."""
         call = self.call._replace(state=outcome.state)
         if outcome.needs_time:
-            try:
-                self.store.check_size(call, {})
-            except ItemTooLarge as error:
-                observability.current().reason = error.reason
-                last = explanations.cannot_continue(call, outcome, Reason.TOO_LARGE)
-                return self.end_record(last, outcome.notifications)
-            return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
+            return self._out_of_time_record(call, outcome)
         if outcome.questions:
             return self._replace(call=call).question_record(outcome.questions, {}, outcome.notifications)
         return self.end_record(translation.legacy_response(self.request, call, outcome), outcome.notifications)
 
+    def _out_of_time_record(self, call: LegacyCall, outcome: Outcome) -> CallRecord:
+        """Return the record of a call that a later request continues. A call that is too large ends."""
+        try:
+            self.store.check_size(call, {})
+        except ItemTooLarge as error:
+            observability.current().reason = error.reason
+            last = explanations.cannot_continue(call, outcome, Reason.TOO_LARGE)
+            return self.end_record(last, outcome.notifications)
+        return CallRecord(self.stream.nonce, self.step, Phase.OUT_OF_TIME, outcome.notifications, call)
+
     def question_record(
-        self,
-        questions: Mapping[str, InputRequest],
-        answers: Mapping[str, InputResponse],
-        unsent: Sequence[JSONRPCMessage] = (),
+        self, questions: InputRequests, answers: InputResponses, unsent: Sequence[JSONRPCMessage] = ()
     ) -> CallRecord:
         """Return the record that asks the first of the remaining questions. If one cannot be asked, it ends the call.
 
@@ -146,9 +147,7 @@ class WaitingCall(NamedTuple):
         described = map(describe_request, questions.values())
         return self.end_record(explanations.explanation(self.call, described, reason), unsent)
 
-    def _write_question(
-        self, questions: Mapping[str, InputRequest], answers: Mapping[str, InputResponse], ends: int
-    ) -> JSONRPCMessage:
+    def _write_question(self, questions: InputRequests, answers: InputResponses, ends: int) -> JSONRPCMessage:
         """Return the first question. Its id holds the call, the earlier answers and the other questions.
 
         Raises:

@@ -82,6 +82,10 @@ class InputRequestParams(TypedDict, total=False):
     toolChoice: JSONObject
 
 
+InputRequests: TypeAlias = "dict[str, InputRequest]"  # by key
+InputResponses: TypeAlias = "dict[str, InputResponse]"
+
+
 class SamplingMessage(TypedDict):
     """A message for the client's model."""
 
@@ -115,7 +119,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: dict[str, InputResponse]
+    inputResponses: InputResponses
     requestState: str
     # the lists
     cursor: str
@@ -201,7 +205,7 @@ class ResultObject(TypedDict, total=False):
     messages: list[JSONObject]
     contents: list[ContentBlock]
     # a result that asks
-    inputRequests: dict[str, InputRequest]
+    inputRequests: InputRequests
     requestState: str
     # the lists
     tools: list[ListEntry]

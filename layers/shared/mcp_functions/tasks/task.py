@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         ClientCapabilities,
         Error,
         InputRequest,
-        InputResponse,
+        InputResponses,
         JSONObject,
         JSONValue,
         TaskStatus,
@@ -67,7 +67,7 @@ class Task:
     requests: Mapping[str, tuple[str, InputRequest]] = field(default_factory=dict)
     # The questions of the last round, elicit key -> fingerprint, and their answers, elicit key -> answer.
     asked: Mapping[str, str] = field(default_factory=dict)
-    given: Mapping[str, InputResponse] = field(default_factory=dict)
+    given: InputResponses = field(default_factory=dict)
     used: Sequence[str] = ()  # all wire keys that the task has ever had
 
     # Which worker has the task. `lease_until` and `retry_at` are never both set; 0 means that there is no such time.

@@ -25,9 +25,9 @@ from mcp_functions.protocol.errors import InternalError
 from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Outcome, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, TaskStatus
+    from mcp_functions.protocol.wire_types import InputRequest, InputRequests, InputResponses, TaskStatus
     from mcp_functions.rounds.round import Round
 
 
@@ -162,7 +162,7 @@ def request_cancel(task: Task, now: int) -> Task:
     return cancel(task, now)
 
 
-def apply_answers(task: Task, responses: Mapping[str, InputResponse], scopes: Sequence[str], now: int) -> Task:
+def apply_answers(task: Task, responses: InputResponses, scopes: Sequence[str], now: int) -> Task:
     """Accept the client's responses (wire key -> response); after the last one the task works again.
 
     From an accepted response on, the task has the scopes of the token that brought it, because a person may have lost
@@ -191,7 +191,7 @@ def _end(task: Task, now: int, status: TaskStatus, outcome: Outcome) -> Task:
     return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)
 
 
-def _with_wire_keys(requests: Mapping[str, InputRequest], used: Sequence[str]) -> dict[str, tuple[str, InputRequest]]:
+def _with_wire_keys(requests: InputRequests, used: Sequence[str]) -> dict[str, tuple[str, InputRequest]]:
     """Return each request by its wire key: its own key, or the next of "key-2", "key-3", … that is free.
 
     Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.

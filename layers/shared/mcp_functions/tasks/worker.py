@@ -23,12 +23,7 @@ from mcp_functions import observability
 from mcp_functions.handlers.runner import crash_message, crash_result
 from mcp_functions.http import identity
 from mcp_functions.http.events import lambda_deadline
-from mcp_functions.protocol.errors import (
-    CallerStopped,
-    Crash,
-    DeveloperError,
-    UnknownTask,
-)
+from mcp_functions.protocol.errors import CallerStopped, Crash, DeveloperError, UnknownTask
 from mcp_functions.protocol.messages import Principal, value_at
 from mcp_functions.rounds.audit import audit_record
 from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
