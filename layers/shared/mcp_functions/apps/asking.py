@@ -60,7 +60,6 @@ def _usable_answer_tool(
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer, and not the user
-    # later requests of a call may not change how it asks
     has_own_forms = last is None and shows_forms(declared)
     if handler.may_show_form and shows_apps(declared) and not has_own_forms:
         usable = FORM
@@ -68,7 +67,7 @@ def _usable_answer_tool(
         usable = MODEL
     else:
         return None
-    return usable if last in (None, usable) else None  # a call keeps its answer tool
+    return usable if last in (None, usable) else None  # each request of a call asks in one way
 
 
 def _model_may_ask(handler: AskingHandler, questions: InputRequests) -> bool:

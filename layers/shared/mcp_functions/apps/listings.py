@@ -54,7 +54,7 @@ def _choose_view(catalog: Catalog, meta: Meta) -> View:
     asking = frozenset(catalog.get("asks", ()))
     model_may_pass_on_answers = frozenset(catalog.get("relays", ()))
     if has_apps:
-        has_own_app = frozenset(catalog.get("formless", ()))  # so it is not shown with the toolkit's form
+        has_own_app = frozenset(catalog.get("formless", ()))  # instead of the toolkit's form
         form_tools = asking - has_own_app
         model_tools = model_may_pass_on_answers - form_tools
         return View(hides_app_tools=False, has_form=bool(asking), form_tools=form_tools, model_tools=model_tools)

@@ -75,7 +75,7 @@ class FrontDoorDialects(NamedTuple):
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        if request.message["id"] is None:  # of `_message_to_forward`; a client's request never has this id
+        if request.message["id"] is None:  # `_message_to_forward` made it, and no client
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)

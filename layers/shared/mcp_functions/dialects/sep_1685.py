@@ -193,7 +193,7 @@ def _read_dependent(context: DialectContext, request: Request, dependent: JSONVa
 def _read_answers(turn: Turn, responses: Iterable[JSONRPCMessage]) -> InputResponses:
     """Return the answers to a turn's questions by key. The client gives the responses in the order of the questions."""
     answers: InputResponses = {}
-    # a missing answer is asked again
+    # A question without an answer is asked again.
     for question, response in zip(turn.asked.values(), responses, strict=False):
         result = turn_state.response_result(response, question)
         if question.method != "ping":  # no handler asked the ping
@@ -223,8 +223,9 @@ def _read_options(request: Request) -> Options:
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
     if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
-        message = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
-        raise InvalidParams(message=message)
+        raise InvalidParams(
+            message='experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
+        )
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputResponses, JSONValue
 
 HEADER = "last-event-id"
-# characters: an HTTP API allows 10 240 bytes for all headers, with the access token
+# In characters: an HTTP API allows 10 240 bytes for all headers, with the access token.
 MAX_EVENT_ID = 6 * 1024
 NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
 TOO_LARGE = (
@@ -52,9 +52,8 @@ class MultiTurnStreams(Dialect):
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
         id_prefix = base64url(os.urandom(NONCE_BYTES))
-        # the questions by the ids of their requests, for the token
-        asked: dict[str, TurnQuestion] = {}
-        requests: list[str] = []  # the events with these requests
+        asked: dict[str, TurnQuestion] = {}  # by the ids of their requests
+        requests: list[str] = []  # as events
         for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
             id_ = f"{id_prefix}-{number}"
             asked[id_] = TurnQuestion(key, question["method"])
@@ -79,8 +78,9 @@ class MultiTurnStreams(Dialect):
             return None
         event_id = http.headers.get(HEADER)
         if body and not event_id:
-            message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
-            raise InvalidRequest(message=message)
+            raise InvalidRequest(
+                message="An array of responses needs the header Last-Event-ID: the id of the event input_required"
+            )
         return event_id
 
     def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:

@@ -131,8 +131,9 @@ def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
     except MissingRequiredClientCapability as error:
         if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
             raise  # the tool needs another capability
-        message = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
-        raise InvalidParams(message=message) from None
+        raise InvalidParams(
+            message='This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
+        ) from None
 
 
 class TaskRequest(NamedTuple):
@@ -184,8 +185,7 @@ class TaskRequest(NamedTuple):
         `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState
         count only for these questions.
         """
-        # only the keys are needed later, so their fingerprints are empty
-        asked = dict.fromkeys(questions, "")
+        asked = dict.fromkeys(questions, "")  # only the keys are needed later, and no fingerprints
         token = self._states().seal(self._binding(), None, asked=asked, record={})
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
@@ -206,8 +206,7 @@ class TaskRequest(NamedTuple):
         for key, response in responses.items():
             was_shown = shown is None or key in shown
             if key in questions and was_shown and _fits(questions[key], response):
-                # the others: "it SHOULD ignore any unexpected information"
-                accepted[key] = response
+                accepted[key] = response  # "it SHOULD ignore any unexpected information"
         if accepted:
             self.send("tasks/update", self.request.capabilities, {"inputResponses": accepted})
         return Result({"_meta": self._meta(task)})

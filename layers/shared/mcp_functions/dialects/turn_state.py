@@ -149,8 +149,7 @@ def response_result(response: JSONRPCMessage, question: TurnQuestion) -> InputRe
     if isinstance(result, dict) and "error" not in response:
         return cast("InputResponse", result)
     if isinstance(response.get("error"), dict) and "result" not in response:
-        message = f"The client answered {question.method} with an error, so this call cannot go on"
-        raise HandlerError(message=message)
+        raise HandlerError(message=f"The client answered {question.method} with an error, so this call cannot go on")
     raise InvalidRequest(message="A response holds a result or an error, which is an object")
 
 

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this label and the month
 DIGEST_BYTES = 12  # of the HMAC's 32; enough to tell callers apart
-# after a failure, KMS is not called for this time: otherwise every request would wait for it
-PAUSE_SECONDS = 60
+PAUSE_SECONDS = 60  # after a failure, KMS is not called, because each request would wait for it
 
 
 @cache

@@ -23,7 +23,7 @@ from mcp_functions.protocol.messages import is_dict_of
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mcp_functions.protocol.event_types import Event, LambdaContext, RequestContext
     from mcp_functions.settings import Settings
@@ -84,7 +84,6 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
     address = request_context["http"].get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
-        # the checks above hold
         event=cast("Event", event),
         method=method,
         path=str(event.get("rawPath") or ""),
@@ -200,41 +199,6 @@ def _received(time_epoch: object, now: float) -> float:
         return now
     received = time_epoch / 1000
     return received if received <= now < received + GATEWAY_SECONDS else now
-
-
-def accepts_event_stream(http: HttpRequest) -> bool:
-    """Check whether the client accepts an event stream.
-
-    "A request without any Accept header field implies that the user agent will accept any media type in response";
-    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
-    9110, section 12.5.1).
-    """
-    accept = http.headers.get("accept")
-    if accept is None:
-        return True
-    is_accepted: dict[str, bool] = {}  # by media range
-    for part in accept.lower().split(","):
-        media_range, *parameters = (piece.strip() for piece in part.split(";"))
-        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
-    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
-        if media_range in is_accepted:
-            return is_accepted[media_range]
-    return False
-
-
-def _refuses(parameters: Sequence[str]) -> bool:
-    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
-
-    A quality that is no number from 0 to 1 counts as 0.
-    """
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                quality = float(parameter.removeprefix("q="))
-            except ValueError:
-                return True
-            return not 0 < quality <= 1
-    return False
 
 
 def _join_headers(received: Mapping[str, str]) -> dict[str, str]:

@@ -72,8 +72,7 @@ class HttpExchange:
         """Respond to the request at the time `now`, unix seconds. An exception becomes an error response."""
         try:
             response = self._take_steps(now)
-        # also SystemExit: an author's `sys.exit` must not end the environment
-        except BaseException as raised:
+        except BaseException as raised:  # an author's `sys.exit` must not end the environment
             if errors.is_ctrl_c(raised):
                 raise
             self._notes.add_error(raised)
@@ -150,8 +149,7 @@ class HttpExchange:
         caller = identity.admit(http, self._endpoint.settings, now)
         if not is_request(message):
             headers.check_no_contradiction(message, http.headers)
-            # for a notification, "the server MUST return HTTP status code 202"
-            return responses.empty(202)
+            return responses.empty(202)  # "the server MUST return HTTP status code 202"
         headers.check_request(message, http.headers)
         request = Request(
             message=message,
@@ -183,8 +181,7 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         elif result.result.get("inputRequests"):
             self._notes.conclude("input_required")
-        # nothing is asked: the function ran out of time, and goes on when the client sends the next request
-        else:
+        else:  # the function ran out of time, and goes on when the client sends the next request
             self._notes.conclude("shed")
 
 

@@ -70,8 +70,7 @@ def forward(get_client: Callable[[], Any], function: str, event: Event, *, secon
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             code = read_failure(error).code
             error_class = ERRORS.get(code, errors.Misconfigured)
-            # the text of the cause may quote the event
-            raise error_class(reason=f"invoke_{code}") from None
+            raise error_class(reason=f"invoke_{code}") from None  # the cause may quote the event
         if "FunctionError" in invoked:
             raise _function_error(payload)
         return payload
@@ -145,7 +144,7 @@ def _read_object(payload: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-# API Gateway stops waiting after 30 s
+# The gateway waits for 30 s.
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.

@@ -115,15 +115,13 @@ class LambdaFunction:
             notes.status = 200
             try:
                 _run_task(self._get_endpoint(context), order, context)
-            # also SystemExit: an author's `sys.exit` must not end the environment
-            except BaseException as error:
+            except BaseException as error:  # an author's `sys.exit` must not end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
                 notes.status = to_mcp_error(error).status
                 has_failed = True
-        if has_failed:
-            # outside of `except`, so that Lambda does not log the text of the cause
+        if has_failed:  # raised here, so that it has no cause, whose text Lambda would log
             raise WorkFailed
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:

@@ -60,7 +60,7 @@ def refuse_stopped_caller(principal: Principal | None, address: str, settings: S
 
     callers = pseudonyms(settings.caller_key_arn)
     id_ = caller_id(principal, address)
-    callers.log_caller(id_, now)  # first, so that the log line of a refused caller has the pseudonym, too
+    callers.log_caller(id_, now)  # first, because a refused caller has a log line, too
     callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
 
 

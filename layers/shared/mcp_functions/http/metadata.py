@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import RequestContext
     from mcp_functions.settings import Settings
 
-# the path of the document; the path of the MCP server may follow
-WELL_KNOWN = "/.well-known/oauth-protected-resource"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the server may follow
 FOLDER = r"[a-z0-9_-]{1,64}"  # of a function, whose own endpoint is below that of the server
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
@@ -50,7 +49,7 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> Re
     """
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
-    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "/add" for the function at "/mcp/add"
+    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "/add" for the function at /mcp/add
     # Only the front gives a token for the server to a client that asks for one of its functions.
     is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
     if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):

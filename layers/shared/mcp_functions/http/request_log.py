@@ -134,5 +134,4 @@ def _size(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
     if text.isascii():
         return len(text)  # without a copy of the text
-    # a header or a body may hold half of a surrogate pair
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-8", "surrogatepass"))  # the text may hold half of a surrogate pair

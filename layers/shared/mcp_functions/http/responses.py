@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.http.events import accepts_event_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
 from mcp_functions.protocol.json_writer import dumps, dumps_with_member, escape_in_chunks
 from mcp_functions.protocol.messages import ForwardedResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.protocol.errors import McpError
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
-# of the body; 64 KiB remain for the status and the headers
-MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024
+MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the rest is for headers
 # Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
 # bytes and becomes the six characters of an escape (\u00e9). The only control characters of a body are the line ends of
 # an event stream, and each of those becomes two characters.
@@ -73,6 +71,41 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     if result.notifications and accepts_event_stream(http):
         return check_size(response(200, STREAM_HEADERS, _event_stream(result, id_)))
     return check_size(response(200, JSON_HEADERS, _message(result, id_)))
+
+
+def accepts_event_stream(http: HttpRequest) -> bool:
+    """Check whether the client accepts an event stream.
+
+    "A request without any Accept header field implies that the user agent will accept any media type in response";
+    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
+    9110, section 12.5.1).
+    """
+    accept = http.headers.get("accept")
+    if accept is None:
+        return True
+    is_accepted: dict[str, bool] = {}  # by media range
+    for part in accept.lower().split(","):
+        media_range, *parameters = (piece.strip() for piece in part.split(";"))
+        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
+    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
+        if media_range in is_accepted:
+            return is_accepted[media_range]
+    return False
+
+
+def _refuses(parameters: Sequence[str]) -> bool:
+    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
+
+    A quality that is no number from 0 to 1 counts as 0.
+    """
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                quality = float(parameter.removeprefix("q="))
+            except ValueError:
+                return True
+            return not 0 < quality <= 1
+    return False
 
 
 def failure(error: McpError, id_: RequestId | None) -> Response:

@@ -47,7 +47,7 @@ class CallRecord(NamedTuple):
     step: int  # the number of the last event stream that was made for the client (`call_ids`)
     phase: Phase
     messages: Sequence[JSONRPCMessage] = ()  # of this stream; in OUT_OF_TIME of the next one
-    call: LegacyCall | None = None  # the call in OUT_OF_TIME; in ASKED, the id of the question holds it
+    call: LegacyCall | None = None  # in OUT_OF_TIME; in ASKED, the question's id holds it
     until: int = 0  # when ASKED or RUNNING ends without an answer or an outcome, in unix seconds
 
 
@@ -59,7 +59,7 @@ class StoredRecord(NamedTuple):
 
 
 RUNNING_MARGIN = 2  # seconds after the end of a function, until others stop waiting for its round
-RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt, while the table or KMS is unavailable
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt of `retry`
 
 
 class CallStore:

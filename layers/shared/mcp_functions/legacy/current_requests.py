@@ -77,7 +77,7 @@ def _headers(message: JSONRPCRequest, catalog: Catalog, received: Mapping[str, s
     written["content-type"] = "application/json"
     written["mcp-protocol-version"] = PROTOCOL_VERSION
     written["mcp-method"] = method
-    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None  # the tool, prompt or resource
+    name = params.get(CALL_METHODS[method]) if method in CALL_METHODS else None
     if isinstance(name, str):
         written["mcp-name"] = headers.encode(name)
     if method == "tools/call":

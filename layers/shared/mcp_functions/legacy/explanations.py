@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from mcp_functions.http import events
+from mcp_functions.http.responses import accepts_event_stream
 from mcp_functions.legacy import responses, revisions
 from mcp_functions.legacy.errors import URL_ELICITATION_REQUIRED
 from mcp_functions.protocol.errors import HandlerError, capability_names
@@ -111,7 +111,7 @@ def reason_not_to_ask(request: LegacyRequest) -> Reason | None:
         return Reason.REVISION_TOO_EARLY
     if session.client[0].startswith(NON_RESUMING_CLIENTS):
         return Reason.NEVER_RESUMES
-    if not events.accepts_event_stream(request.http):
+    if not accepts_event_stream(request.http):
         return Reason.NO_EVENT_STREAM
     if request.deployment.call_store is None:
         return Reason.NO_TABLE

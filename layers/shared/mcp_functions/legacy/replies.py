@@ -148,6 +148,5 @@ def _session_header(request: LegacyRequest, session: Session) -> dict[str, str]:
     except McpError as error:
         notes = observability.current()
         notes.add_error(error)
-        # the request succeeds without a session; the log has the error as its reason
-        notes.outcome = "complete"
+        notes.outcome = "complete"  # the request succeeds without a session; the log has the reason
         return {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.http import events, responses
+from mcp_functions.http import responses
 from mcp_functions.http.responses import STREAM_HEADERS, check_size
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
@@ -56,7 +56,7 @@ def message_response(
     headers: Mapping[str, str] = {},
 ) -> Response:
     """Return the HTTP response for a message, after the notifications if the client accepts a stream."""
-    if notifications and events.accepts_event_stream(http):
+    if notifications and responses.accepts_event_stream(http):
         response = stream_response([StreamEvent(each) for each in (*notifications, message)], headers)
     else:
         response = responses.json(200, message, headers)

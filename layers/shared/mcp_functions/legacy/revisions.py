@@ -42,7 +42,8 @@ INTRODUCED = {
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
 
-MessageKind: TypeAlias = Literal["request", "notification", "answer"]  # an answer is a JSON-RPC response
+# An answer is a JSON-RPC response.
+MessageKind: TypeAlias = Literal["request", "notification", "answer"]
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.
@@ -74,7 +75,7 @@ def message_kind(body: JSONValue, header: str | None) -> MessageKind | None:
     if isinstance(body.get("method"), str) and isinstance(body.get("params"), dict | None):
         if "id" not in body:
             return "notification"
-        return "request" if type(id_) in (str, int) else None  # `isinstance` would accept true and false
+        return "request" if type(id_) in (str, int) else None  # and not a bool
     is_response = "result" in body or "error" in body
     return "answer" if is_response and isinstance(id_, str | int) else None
 

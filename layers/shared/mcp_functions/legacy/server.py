@@ -159,8 +159,7 @@ def _check_headers(request: LegacyRequest, message: JSONRPCMessage) -> None:
     """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
     received = request.http.headers
     headers.check_no_contradiction(message, received)
-    params = message.get("params")
-    # an answer may have any params
+    params = message.get("params")  # an answer may have any
     if message.get("method") == "tools/call" and isinstance(params, dict):
         declared = lookup.header_arguments(request.catalog, params.get("name"))
         received_arguments = {name: parameter for name, parameter in declared.items() if name in received}

@@ -90,8 +90,7 @@ class SessionTokens:
 
     def write(self, session: Session) -> str:
         """Return the token that holds a session; the errors are those of `SealedIds`."""
-        # the version of the format; `read` does not need it
-        return self._ids.write({"v": 1, **session._asdict()})
+        return self._ids.write({"v": 1, **session._asdict()})  # `read` needs no version
 
     def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
         """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's.

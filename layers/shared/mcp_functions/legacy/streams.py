@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 POLL_PAUSES = (500, 700, 980, 1372, 1920, 2689, 3764, 5000)
 FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
-NONCE_BYTES = 12  # random bytes that distinguish a call from an earlier one with the same request id
+NONCE_BYTES = 12  # random bytes that distinguish calls with the same request id
 
 
 def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: Outcome) -> Response:

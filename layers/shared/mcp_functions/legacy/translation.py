@@ -55,8 +55,7 @@ def _result(method: str, current: ResultObject, revision: str) -> ResultObject:
     result = _without(NEW_RESULT_MEMBERS, current)
     meta = _without({META_SERVER_INFO}, result.pop("_meta", {}))
     if method in LIST_METHODS:
-        # the member of the result that has the entries, for example "tools"
-        member = LIST_METHODS[method]
+        member = LIST_METHODS[method]  # for example "tools"
         result[member] = [_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
@@ -133,8 +132,7 @@ def _tool_result(result: ResultObject, revision: str) -> ResultObject:
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
     result.pop("structuredContent", None)
-    # a result without any content gets the text {}
-    if not result["content"] and structured is not None:
+    if not result["content"] and structured is not None:  # {} for a result without content
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 

@@ -92,7 +92,7 @@ class S3:
             method = getattr(self._client(), operation)
             answer = method(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
-        except Exception as error:  # noqa: BLE001 - botocore's and urllib3's classes are not imported
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote a key.
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
@@ -119,7 +119,7 @@ class BlobStore:
         self._bucket = bucket
         self._seal = seal
         self._key_prefix = key_prefix
-        self._last: dict[str, bytes] = {}  # the last object, key -> body: a worker often reads what it wrote
+        self._last: dict[str, bytes] = {}  # the last object: a worker often reads what it wrote
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
         """Write the payload of a row into a new object; ItemTooLarge if a sealed text cannot hold it."""

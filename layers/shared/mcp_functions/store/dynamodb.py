@@ -18,7 +18,7 @@ from mcp_functions.store.table import Conflict, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    # operation, request in DynamoDB's JSON -> response
+    # It takes an operation and a request in DynamoDB's JSON, and returns the response.
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
     # A row in DynamoDB's JSON, by the names of its attributes: "S" is a text, "N" a number.
     Attributes = dict[str, dict[str, str]]
@@ -92,7 +92,7 @@ class DynamoDbTable:
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-# operation -> method of a client
+# The methods of a client, by operation.
 METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
 
 

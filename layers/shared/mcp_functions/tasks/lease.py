@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-RETRY_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt, while the table is unavailable
+RETRY_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt of `change`
 
 
 class LeaseLost(Exception):

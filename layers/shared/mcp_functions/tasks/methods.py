@@ -99,8 +99,7 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
-        # only clients of a dialect can name a time
-        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)
+        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)  # of a client of a dialect
         if type(wanted_ttl) is not int or wanted_ttl < 1:
             wanted_ttl = tool_ttl
         observability.current().caller_id = caller_id(request.principal, request.address)

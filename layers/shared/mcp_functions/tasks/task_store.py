@@ -45,7 +45,8 @@ THROTTLED = "TooManyRequestsException"  # the code of the Invoke API if too many
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 4  # how often a change is tried while other writers are faster
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # a second worker of a task does no harm
+# A second worker of a task does no harm.
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
 
 log = logging.getLogger("mcp_functions")
 

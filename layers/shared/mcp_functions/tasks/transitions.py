@@ -44,7 +44,7 @@ def request_worker_if_lost(task: Task, now: int) -> Task:
 
 INVOCATION_MS = 15_000  # how long the first requested worker may take to start
 MAX_INVOCATION_MS = 900_000  # how long any later one may take
-MAX_INVOCATIONS = 3  # after so many requests in a row without a worker, in 5 minutes, the task fails
+MAX_INVOCATIONS = 3  # after so many requests without a worker, in 5 minutes, the task fails
 
 
 def request_worker(task: Task, now: int) -> Task:
