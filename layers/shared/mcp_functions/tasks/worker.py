@@ -71,7 +71,7 @@ class Worker:
         Raises:
             McpError: the table does not answer. Saved steps remain; the next poll after the lease invokes a worker.
         """
-        change_task = partial(self._store.change, order["id"], order["owner"])
+        change_task = partial(self._store.change, str(order["id"]), order["owner"])
         deadline = lambda_deadline(context, self._now())
         try:
             task = change_task(self._take)
