@@ -14,7 +14,7 @@ from tests.support.envelope_vectors import VECTORS
 from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, Params
     from mcp_functions.seal.envelope import Seal
 
 
@@ -29,8 +29,8 @@ POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 PARAMS: Params = {"name": "update_work_item", "arguments": FIELDS, "_meta": {}}
 CALL = LegacyCall(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bring")
-ANSWERS = {"why": {"action": "decline"}}
-REMAINING_QUESTIONS = {"more": {"method": "roots/list"}}
+ANSWERS: InputResponses = {"why": {"action": "decline"}}
+REMAINING_QUESTIONS: InputRequests = {"more": {"method": "roots/list"}}
 QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REMAINING_QUESTIONS)
 
 

@@ -56,7 +56,7 @@ class InputRequest(TypedDict):
     """A question of a server, in the `inputRequests` of a result."""
 
     method: str
-    params: InputRequestParams
+    params: NotRequired[InputRequestParams]
 
 
 class InputRequestParams(TypedDict, total=False):
