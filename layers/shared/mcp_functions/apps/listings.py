@@ -54,8 +54,8 @@ def _choose_view(catalog: Catalog, meta: Meta) -> View:
     asking = frozenset(catalog.get("asks", ()))
     model_may_pass_on_answers = frozenset(catalog.get("relays", ()))
     if has_apps:
-        has_own_app = frozenset(catalog.get("formless", ()))  # instead of the toolkit's form
-        form_tools = asking - has_own_app
+        without_form = frozenset(catalog.get("formless", ()))  # no form, or an app of the author
+        form_tools = asking - without_form
         model_tools = model_may_pass_on_answers - form_tools
         return View(hides_app_tools=False, has_form=bool(asking), form_tools=form_tools, model_tools=model_tools)
     model_tools = model_may_pass_on_answers if continues_calls(meta, declared) else asking

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcp_functions.legacy.call_ids import LegacyCall
-    from mcp_functions.legacy.outcomes import Outcome
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import Error, InputRequest, InputRequestParams, JSONRPCMessage, JSONValue
 
@@ -65,7 +65,7 @@ def explanation(call: LegacyCall, questions: Iterable[str], reason: Reason, deta
     return responses.error_message(call.id, HandlerError(message=text).to_json())
 
 
-def cannot_continue(call: LegacyCall, outcome: Outcome, reason: Reason) -> JSONRPCMessage:
+def cannot_continue(call: LegacyCall, outcome: RoundOutcome, reason: Reason) -> JSONRPCMessage:
     """Return the response to a call that the server cannot ask about, or cannot give another round."""
     questions = outcome.questions
     if not questions:

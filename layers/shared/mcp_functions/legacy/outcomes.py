@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Error, InputRequests, JSONRPCMessage, ResultObject
 
 
-class Outcome(NamedTuple):
+class RoundOutcome(NamedTuple):
     """The outcome of one request: a result or an error."""
 
     result: ResultObject  # {} if there is an error
@@ -60,16 +60,16 @@ class Outcome(NamedTuple):
             notes.tool_error = self.result.get("isError") is True
 
 
-def access_denied(response: Response) -> Outcome:
+def access_denied(response: Response) -> RoundOutcome:
     """Return the outcome for a problem with the access token, which this HTTP response tells the client.
 
     An event of a later stream has no HTTP status, so there is also a JSON-RPC error.
     """
     error: Error = {"code": InsufficientScope.code, "message": InsufficientScope.default_message}
-    return Outcome({}, error, access_denied=response)
+    return RoundOutcome({}, error, access_denied=response)
 
 
-def read_response(response: Response) -> Outcome:
+def read_response(response: Response) -> RoundOutcome:
     """Read the HTTP response of another function: one JSON message, or an event stream."""
     if response["statusCode"] in (401, 403):
         return access_denied(response)
@@ -81,5 +81,5 @@ def read_response(response: Response) -> Outcome:
     except ValueError:  # the body is not JSON, or a stream without a message
         notifications, last = [], None
     if not isinstance(last, dict) or not (last.get("result") or last.get("error")):
-        return Outcome({}, InternalError().to_json())
-    return Outcome(last.get("result") or {}, last.get("error"), tuple(notifications))
+        return RoundOutcome({}, InternalError().to_json())
+    return RoundOutcome(last.get("result") or {}, last.get("error"), tuple(notifications))

@@ -85,7 +85,7 @@ def _run_call(request: LegacyRequest, call: LegacyCall) -> Response:
 
 
 def _usable_capabilities(request: LegacyRequest, reason: Reason | None) -> ClientCapabilities:
-    """Return the client's capabilities that a handler may use, if the client cannot be asked for a `reason`."""
+    """Return the client's capabilities; if there is a reason not to ask, those that need no answer."""
     session = request.session
     if session is None:
         return {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from mcp_functions import observability
 from mcp_functions.http import responses
 from mcp_functions.legacy.current_requests import write_request
-from mcp_functions.legacy.outcomes import Outcome, access_denied, read_response
+from mcp_functions.legacy.outcomes import RoundOutcome, access_denied, read_response
 from mcp_functions.protocol.errors import InsufficientScope, Unauthorized, is_ctrl_c, to_mcp_error
 from mcp_functions.protocol.messages import Result
 
@@ -26,7 +26,7 @@ def run_rounds(
     capabilities: ClientCapabilities,
     answers: InputResponses | None = None,
     notifications: tuple[JSONRPCMessage, ...] = (),
-) -> Outcome:
+) -> RoundOutcome:
     """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
 
     Args:
@@ -39,7 +39,7 @@ def run_rounds(
     Returns:
         The outcome of the last round, with the notifications of all rounds.
     """
-    earlier: Outcome | None = None
+    earlier: RoundOutcome | None = None
     while True:
         outcome = run_round(request, call, capabilities, answers)
         if earlier and outcome.access_denied is not None:
@@ -55,7 +55,7 @@ def run_rounds(
 
 def run_round(
     request: LegacyRequest, call: LegacyCall, capabilities: ClientCapabilities, answers: InputResponses | None = None
-) -> Outcome:
+) -> RoundOutcome:
     """Run one round of a call; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
     current = write_request(request, call, capabilities, answers)
@@ -69,10 +69,10 @@ def run_round(
         if is_ctrl_c(error):
             raise
         notes.add_error(error)
-        return Outcome({}, to_mcp_error(error).to_json())
+        return RoundOutcome({}, to_mcp_error(error).to_json())
     if isinstance(answer, Result):
         result = cast("ResultObject", answer.result)
-        outcome = Outcome(result, notifications=cast("tuple[JSONRPCMessage, ...]", answer.notifications))
+        outcome = RoundOutcome(result, notifications=cast("tuple[JSONRPCMessage, ...]", answer.notifications))
     else:
         outcome = read_response(dict(answer.response))
     outcome.note()

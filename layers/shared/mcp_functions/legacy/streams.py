@@ -31,7 +31,7 @@ from mcp_functions.store import Conflict
 if TYPE_CHECKING:
     from mcp_functions.legacy.call_ids import LegacyCall
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
-    from mcp_functions.legacy.outcomes import Outcome
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.event_types import Response
 
@@ -44,7 +44,7 @@ LONGEST_PAUSE = POLL_PAUSES[-1]
 NONCE_BYTES = 12  # random bytes that distinguish calls with the same request id
 
 
-def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: Outcome) -> Response:
+def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: RoundOutcome) -> Response:
     """Ask the questions of a call's first round, or let the client return for its next round.
 
     The question is stored before the client sees it. If that fails, the call ends with an explanation, so that no user

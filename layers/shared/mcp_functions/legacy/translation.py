@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from mcp_functions.legacy.call_ids import LegacyCall
-    from mcp_functions.legacy.outcomes import Outcome
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import (
         ContentBlock,
@@ -36,7 +36,7 @@ T = TypeVar("T", bound="Mapping[str, Any]")  # the type of an object, for exampl
 NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
-def legacy_response(request: LegacyRequest, call: LegacyCall, outcome: Outcome) -> JSONRPCMessage:
+def legacy_response(request: LegacyRequest, call: LegacyCall, outcome: RoundOutcome) -> JSONRPCMessage:
     """Return the response to a call that has ended with this outcome."""
     error = outcome.error
     if not error:

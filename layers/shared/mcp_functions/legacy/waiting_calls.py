@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.call_ids import CallStream, LegacyCall
     from mcp_functions.legacy.call_store import CallStore, StoredRecord
-    from mcp_functions.legacy.outcomes import Outcome
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import InputRequests, InputResponses, JSONRPCMessage
     from mcp_functions.store import Item
@@ -85,7 +85,7 @@ class WaitingCall(NamedTuple):
             observability.current().reason = error.reason
             return self._store_error(running)
 
-    def _store_outcome(self, running: Item, outcome: Outcome) -> CallRecord:
+    def _store_outcome(self, running: Item, outcome: RoundOutcome) -> CallRecord:
         """Store the record of a round's outcome, and return it."""
         record = self.outcome_record(outcome)
         try:
@@ -103,7 +103,7 @@ class WaitingCall(NamedTuple):
             return record
         return None
 
-    def outcome_record(self, outcome: Outcome) -> CallRecord:
+    def outcome_record(self, outcome: RoundOutcome) -> CallRecord:
         """Return the record of a round's outcome."""
         call = self.call._replace(state=outcome.state)
         if outcome.needs_time:
@@ -112,7 +112,7 @@ class WaitingCall(NamedTuple):
             return self._replace(call=call).question_record(outcome.questions, {}, outcome.notifications)
         return self.end_record(translation.legacy_response(self.request, call, outcome), outcome.notifications)
 
-    def _out_of_time_record(self, call: LegacyCall, outcome: Outcome) -> CallRecord:
+    def _out_of_time_record(self, call: LegacyCall, outcome: RoundOutcome) -> CallRecord:
         """Return the record of a call that a later request continues. A call that is too large ends."""
         try:
             self.store.check_size(call, {})

@@ -34,7 +34,7 @@ CANCELLED: Final = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
 
 
-class Outcome(TypedDict, total=False):
+class TaskOutcome(TypedDict, total=False):
     """How a task ended: the result of the call, or an error."""
 
     result: JSONValue
@@ -78,7 +78,7 @@ class Task:
     attempts: int = 0  # workers in a row that took the task and made no progress
     cancel: bool = False  # True once the client has requested cancellation
 
-    outcome: Outcome = field(default_factory=Outcome)
+    outcome: TaskOutcome = field(default_factory=TaskOutcome)
     caller: str | None = None  # whose open tasks count it (`open_tasks.digest_caller`)
 
     @property

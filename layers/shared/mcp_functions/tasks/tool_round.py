@@ -14,10 +14,10 @@ from mcp_functions.store import ItemTooLarge
 if TYPE_CHECKING:
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.rounds.round import Round
-    from mcp_functions.tasks.task import Outcome, Task
+    from mcp_functions.tasks.task import Task, TaskOutcome
 
 
-def run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
+def run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> TaskOutcome | None:
     """Run the tool's function, and return the outcome of the task; None if the task continues."""
     try:
         result = run_round(tool, {"name": task.tool, "arguments": dict(task.arguments), "_meta": {}}, round_)
@@ -43,7 +43,7 @@ def ends_task(error: BaseException) -> bool:
     return not isinstance(error, TemporarilyUnavailable) and not is_ctrl_c(error)
 
 
-def error_outcome(tool: Tool[..., Any], error: BaseException) -> Outcome:
+def error_outcome(tool: Tool[..., Any], error: BaseException) -> TaskOutcome:
     """Return the outcome of a task that an exception ends: the same result or error as for a call."""
     if isinstance(error, ItemTooLarge):
         return too_large_outcome(error, None)
@@ -56,7 +56,7 @@ def error_outcome(tool: Tool[..., Any], error: BaseException) -> Outcome:
     return {"error": InternalError().to_json()}
 
 
-def too_large_outcome(error: ItemTooLarge, outcome: Outcome | None) -> Outcome:
+def too_large_outcome(error: ItemTooLarge, outcome: TaskOutcome | None) -> TaskOutcome:
     """Return the outcome of a task whose item cannot keep `outcome`, or the steps and questions of a round (None)."""
     observability.current().reason = error.reason  # the author reads the reason in the log
     if outcome is None:

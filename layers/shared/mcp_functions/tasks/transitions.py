@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InternalError
-from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Outcome, Task
+from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task, TaskOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,7 +113,7 @@ def round_record(round_: Round) -> dict[str, Any]:
     return {name: value for name, value in round_.next_record().items() if name != "sheds"}
 
 
-def finish(task: Task, now: int, outcome: Outcome) -> Task:
+def finish(task: Task, now: int, outcome: TaskOutcome) -> Task:
     """End the task with a worker's outcome, {"result": …} or {"error": …}."""
     if "error" in outcome:
         return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
@@ -185,7 +185,7 @@ def apply_answers(task: Task, responses: InputResponses, scopes: Sequence[str], 
     return request_worker(working, now)
 
 
-def _end(task: Task, now: int, status: TaskStatus, outcome: Outcome) -> Task:
+def _end(task: Task, now: int, status: TaskStatus, outcome: TaskOutcome) -> Task:
     """End the task and delete its arguments, answers and record, because nothing reads them after the end."""
     deleted: dict[str, Any] = {"arguments": {}, "record": {}, "requests": {}, "asked": {}, "given": {}, "used": ()}
     return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)

@@ -30,7 +30,7 @@ from mcp_functions.rounds.round import History, Round, RoundOptions, RoundReques
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, LeaseLost
-from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Outcome, Task
+from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task, TaskOutcome
 from mcp_functions.tasks.tool_round import ends_task, error_outcome, run_tool, too_large_outcome
 from mcp_functions.tasks.transitions import NotAvailable
 
@@ -128,7 +128,7 @@ class Worker:
         options = RoundOptions(camel_case=self._tools[task.tool].camel_case)
         return Round(request, history, options, lease)
 
-    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
+    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: TaskOutcome | None) -> Task:
         """Save how a round ended, and return the task; LeaseLost if the worker has lost it."""
         try:
             return lease.change(lambda task: self._next_state(task, round_, outcome))
@@ -138,7 +138,7 @@ class Worker:
             unsaved = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return lease.change(lambda task: transitions.finish(task, self._now_ms(), unsaved))
 
-    def _next_state(self, task: Task, round_: Round, outcome: Outcome | None) -> Task:
+    def _next_state(self, task: Task, round_: Round, outcome: TaskOutcome | None) -> Task:
         if outcome is not None:
             return transitions.finish(task, self._now_ms(), outcome)
         if round_.requests:
@@ -151,7 +151,7 @@ class Worker:
 
 def _report(
     audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, lease: Lease, *, asks: bool
-) -> tuple[Outcome | None, bool]:
+) -> tuple[TaskOutcome | None, bool]:
     """Report a round to the audit before it is saved.
 
     The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
