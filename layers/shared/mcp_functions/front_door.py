@@ -19,6 +19,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.catalog_types import Catalog, Server
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.settings import Settings
@@ -66,21 +67,20 @@ def serve_catalog(
     """
     description = describe_server(instructions, server_info)
     aws.prepare("lambda")
+    return LambdaFunction(partial(_make_endpoint, path, description), now=now, logger=logger)
 
-    def make_endpoint(function_name: str, now: Clock) -> Endpoint:
-        """Make the endpoint at the first event, with the settings of the environment."""
-        settings = read_settings()
-        # importing pathlib makes the start a fifth slower
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            catalog: Catalog = json.load(file)
-        catalog["endpoint"] = description
-        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
-        # without pathlib, as above
-        beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
-        parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
-        return assemble(parts, front_door=front_door)
 
-    return LambdaFunction(make_endpoint, now=now, logger=logger)
+def _make_endpoint(path: str | PathLike[str], description: Server, function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint at the first event, with the settings of the environment."""
+    settings = read_settings()
+    # `open` and `os.path`, because the import of pathlib makes the start a fifth slower.
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        catalog: Catalog = json.load(file)
+    catalog["front_door"] = description
+    front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
+    beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
+    parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
+    return assemble(parts, front_door)
 
 
 class FrontDoor:
@@ -97,7 +97,7 @@ class FrontDoor:
         """Keep what the requests need; nothing is called.
 
         Args:
-            catalog: the content of catalog.json; its member "endpoint", if any, describes the front door (`Lists`).
+            catalog: the content of catalog.json; its member "front_door", if any, describes the front door.
             settings: the settings of the deployment.
             get_client: returns the client that invokes Lambda functions.
             now: the clock, unix seconds.
@@ -109,13 +109,16 @@ class FrontDoor:
         self._lists = lists.Lists(self.catalog, settings)
         # What answers each method; a later row counts more. No function has any other method.
         self._methods: dict[str, Callable[[Request], AnyResult]] = {
-            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            # discovery and lists
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),
             # extensions of adopted servers
             **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),
             # tasks
             **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),
-            "completion/complete": self._forward_call,  # completions of arguments
-            **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
+            # completions of arguments
+            "completion/complete": self._forward_call,
+            # tools, prompts and resources
+            **dict.fromkeys(CALL_METHODS, self._forward_call),
         }
 
     def showing(self, catalog: Catalog) -> FrontDoor:

@@ -44,7 +44,7 @@ class Dispatcher:
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        get_conversations: Callable[[], Conversations],
+        make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
         shown: Catalog | None = None,
     ) -> None:
@@ -53,7 +53,7 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            get_conversations: returns the object that runs rounds. The first request that needs one asks for it.
+            make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
             shown: the catalog, if it is another one than that of all these handlers.
         """
@@ -64,7 +64,7 @@ class Dispatcher:
         self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
-        self._get_conversations = get_conversations
+        self._make_conversations = make_conversations
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
@@ -83,7 +83,7 @@ class Dispatcher:
     def showing(self, shown: Catalog) -> Dispatcher:
         """Return a dispatcher of the same handlers with another catalog."""
         handlers = tuple(self._handlers.values())
-        return Dispatcher(handlers, self._settings, self._get_conversations, self._tasks, shown)
+        return Dispatcher(handlers, self._settings, lambda: self._conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
@@ -118,11 +118,11 @@ class Dispatcher:
         ask its user (`apps.answer_tools`).
         """
         if answer_tool:
-            return self._get_conversations().run_answer_tool(request, handler, answer_tool)
+            return self._conversations.run_answer_tool(request, handler, answer_tool)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))
-        return self._get_conversations().run_round(request, handler)
+        return self._conversations.run_round(request, handler)
 
     def _authorize(self, request: Request, target: Target) -> Handler[..., Any]:
         """Return the handler of a target, if the caller may use it."""
@@ -169,6 +169,11 @@ class Dispatcher:
     def _complete(self, result: ResultObject) -> Result:
         """Add what every result has."""
         return Result(complete(result, self._server_info))
+
+    @cached_property
+    def _conversations(self) -> Conversations:
+        """What runs the rounds of handlers that need one."""
+        return self._make_conversations()
 
     @cached_property
     def _lists(self) -> Lists:

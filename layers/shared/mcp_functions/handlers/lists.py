@@ -34,13 +34,8 @@ class Lists:
     """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
-        """Take the catalog and the settings.
-
-        A front door adds its own description to the catalog, as the member "endpoint". Its instructions come before
-        those of the functions, and its `serverInfo` replaces theirs.
-        """
-        endpoint = catalog.get("endpoint", {})
-        servers = [endpoint, *catalog.get("servers", ())]
+        """Take the catalog and the settings. The instructions of a front door come before those of the functions."""
+        servers = [catalog.get("front_door", {}), *catalog.get("servers", ())]
         self._catalog = catalog
         self._settings = settings
         self._instructions = "\n\n".join(server["instructions"] for server in servers if server.get("instructions"))

@@ -14,7 +14,7 @@ The front door forwards a request to the function that it finds. A function find
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
@@ -32,13 +32,18 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """The handler that a request names."""
+    """The handler that a request names.
 
-    list_name: ListName  # the list with its entry: "tools", for example
-    # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
+    Attributes:
+        list_name: the list with its entry: "tools", for example.
+        key: its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it.
+        folder: the folder of the Lambda function that serves it.
+        answer_tool: the name in the request, if the request names an answer tool of the tool.
+    """
+
+    list_name: ListName
     key: str
-    folder: str  # the folder of the Lambda function that serves it
-    # the name in the request, if the request names an answer tool of the tool
+    folder: str
     answer_tool: str = ""
 
 
@@ -70,15 +75,13 @@ def find(catalog: Catalog, method: str, params: Params) -> Target:
 
 def _find_resource(catalog: Catalog, params: Params) -> Target:
     """Find the resource with a URI, or else the first template that matches it."""
-    resources: Mapping[str, str] = catalog["functions"]["resources"]
-    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+    resources = catalog["functions"]["resources"]
+    templates = catalog["functions"]["resourceTemplates"]
     # A skill is a resource without a function.
     if not resources and not templates and not catalog.get("skills"):
         raise MethodNotFound
     uri = _text_param(params, "uri")
-    if uri in resources:
-        return Target("resources", uri, resources[uri])
-    key = _find_equal(resources, uri)
+    key = uri if uri in resources else _find_equal(resources, uri)
     if key:
         return Target("resources", key, resources[key])
     for template, folder in templates.items():
@@ -126,17 +129,15 @@ def find_reference(catalog: Catalog, params: Params) -> Target:
     """
     if not catalog["completions"]:
         raise MethodNotFound
-    ref: Any = params.get("ref")
-    match ref:
-        case {"type": "ref/prompt", "name": str()}:
-            # a `ref` names its handler as the params of a call do
-            return find(catalog, "prompts/get", ref)
+    match params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)}:
+            return find(catalog, "prompts/get", {"name": name})
         case {"type": "ref/resource", "uri": str(uri)}:
             templates = catalog["functions"]["resourceTemplates"]
             template = _find_equal(templates, uri)
             if template:
                 return Target("resourceTemplates", template, templates[template])
-            return find(catalog, "resources/read", ref)
+            return find(catalog, "resources/read", {"uri": uri})
     raise InvalidParams(
         message='params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     )

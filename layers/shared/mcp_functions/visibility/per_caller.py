@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.handlers.catalog import LIST_NAMES
 from mcp_functions.protocol import scopes
 from mcp_functions.visibility.shown import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Request
@@ -34,7 +34,7 @@ class PerCaller:
         self,
         catalog: Catalog,
         settings: Settings,
-        make_answer: Callable[[Mapping[str, Any]], Callable[[Request], AnyResult]],
+        make_answer: Callable[[Catalog], Callable[[Request], AnyResult]],
     ) -> None:
         """Take the whole catalog. `make_answer` makes what answers the requests for a catalog."""
         self._settings = settings
@@ -46,11 +46,7 @@ class PerCaller:
             for scope in needed
         )
 
-        @lru_cache(MOST_VIEWS)
-        def answer_of(held: frozenset[str]) -> Callable[[Request], AnyResult]:
-            return make_answer(show(catalog, held))
-
-        self._answer_of = answer_of
+        self._answer_of = lru_cache(MOST_VIEWS)(lambda held: make_answer(show(catalog, held)))
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request; a name that its caller must not see is unknown."""
