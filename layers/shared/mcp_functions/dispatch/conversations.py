@@ -46,21 +46,13 @@ if TYPE_CHECKING:
 
 
 class RoundOfCall(NamedTuple):
-    """The round of a call that this request runs.
+    """The round of a call that this request runs."""
 
-    Attributes:
-        request: calls the handler; a call of an answer tool was rewritten as such a call (`answer_calls`).
-        handler: the handler that is called.
-        start: the verified state of the request, and what binds a state to this call.
-        round: the round, as the author's function sees it.
-        answer_tool: the answer tool that the client calls; None if it calls the handler itself.
-    """
-
-    request: Request
+    request: Request  # calls the handler; a call of an answer tool was rewritten (`answer_calls`)
     handler: Handler[..., Any]
-    start: RoundStart
+    start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
-    answer_tool: AnswerTool | None
+    answer_tool: AnswerTool | None  # that the client calls; None if it calls the handler itself
 
     @property
     def answered_by(self) -> str:
@@ -243,11 +235,7 @@ class Conversations:
         return {"resultType": "input_required", "inputRequests": questions, "requestState": state}
 
     def _ask_without_elicitation(self, current: RoundOfCall) -> ResultObject:
-        """Return a complete result with the questions of a round, and a sealed state. An answer tool takes the answers.
-
-        Raises:
-            ToolError: as `_ask`.
-        """
+        """Return a complete result with the questions and a sealed state. An answer tool takes the answers."""
         handler, request, questions = current.handler, current.request, current.round.requests
         if not is_deployed("apps"):
             from mcp_functions.rounds import unfinished

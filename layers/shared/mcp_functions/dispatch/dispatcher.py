@@ -58,9 +58,7 @@ class Dispatcher:
             shown: the catalog, if it is another one than that of all these handlers.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
-        self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
-            (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
-        }
+        self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
@@ -131,11 +129,7 @@ class Dispatcher:
         return handler
 
     def _check_scopes(self, request: Request, handler: Handler[..., Any]) -> None:
-        """Check that the caller may use a handler. The log names the handler in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the handler.
-        """
+        """Check that the caller's token has the scopes of a handler. The log names the handler in any case."""
         observability.current().handler = handler.name
         if handler.scopes or handler.restricted_by:
             from mcp_functions.http import access_tokens
@@ -206,11 +200,7 @@ def _limit_caching(result: ResultObject, params: Params, *, is_hidden: bool) -> 
 
 
 def _read_completion(params: Params) -> tuple[dict[str, str], dict[str, str]]:
-    """Read the argument that a user types, its name and value, and the values of the other arguments.
-
-    Raises:
-        InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
-    """
+    """Read the argument that a user types, and the other ones; refuse another shape (server/utilities/completion)."""
     argument = params.get("argument")
     if not isinstance(value_at(argument, "name"), str) or not isinstance(value_at(argument, "value"), str):
         raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
@@ -222,11 +212,7 @@ def _read_completion(params: Params) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _check_params(method: str, params: Params) -> None:
-    """Check the shapes of the params that every call may have.
-
-    Raises:
-        InvalidParams: one of them has another shape.
-    """
+    """Check the shapes of the params that every call may have."""
     meta = params["_meta"]
     arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):

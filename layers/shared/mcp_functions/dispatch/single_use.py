@@ -52,18 +52,12 @@ if TYPE_CHECKING:
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
-# under this key, the record has the digest of the table's name
-TABLE_KEY = "table"
-# of that digest, which tells tables apart and protects nothing
-TABLE_BYTES = 9
-# from the end of an invocation until another one may run its round
-LEASE_MARGIN_SECONDS = 2
-# an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-SPARE_SECONDS = 120
-# the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-ROUNDING_SECONDS = 2
-# how often a claim is written: each failure means that another request has changed the item
-MAX_ATTEMPTS = 3
+TABLE_KEY = "table"  # under this key, the record has the digest of the table's name
+TABLE_BYTES = 9  # of that digest, which tells tables apart and protects nothing
+LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation: clocks differ by 60 s
+ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up
+MAX_ATTEMPTS = 3  # to write a claim: each failure means that another request changed the item
 
 
 def find_claim(
@@ -111,14 +105,11 @@ class RoundClaim:
         self._handler = handler
         self._table = table
         self._key = Key("conversation", state.flow, state.binding.principal)
-        # A little after the end of the conversation, when each of its states has expired; in unix seconds.
-        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
-        # Otherwise a repeated request gets the recorded result.
         self._rejects_repeated = handler.single_use == "reject"
-        # The round to run; the state is from the round before.
-        self._round = state.round + 1
+        self._round = state.round + 1  # the round to run; the state is from the round before
         self._fingerprint = _digest_request(request)
-        # When another invocation may run the round, in unix seconds.
+        # In unix seconds: when the item may go, and when another invocation may run the round.
+        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
 
     def run(self, run_round: Callable[[], ResultObject], now: float) -> ResultObject:

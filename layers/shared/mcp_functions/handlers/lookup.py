@@ -62,7 +62,7 @@ def find(catalog: Catalog, method: str, params: Params) -> Target:
     folders = catalog["functions"][list_name]
     if not folders:
         raise MethodNotFound
-    name = _text_param(params, "name")
+    name = text_param(params, "name")
     if name in folders:
         return Target(list_name, name, folders[name])
     tool = name.rpartition("-")[0]  # "book" of its answer tool "book-answer"
@@ -80,7 +80,7 @@ def _find_resource(catalog: Catalog, params: Params) -> Target:
     # A skill is a resource without a function.
     if not resources and not templates and not catalog.get("skills"):
         raise MethodNotFound
-    uri = _text_param(params, "uri")
+    uri = text_param(params, "uri")
     key = uri if uri in resources else _find_equal(resources, uri)
     if key:
         return Target("resources", key, resources[key])
@@ -143,7 +143,8 @@ def find_reference(catalog: Catalog, params: Params) -> Target:
     )
 
 
-def _text_param(params: Params, name: str) -> str:
+def text_param(params: Params, name: str) -> str:
+    """Return a param that must be text."""
     value = params.get(name)
     if not isinstance(value, str):
         raise InvalidParams(message=f"params.{name} must be a string")

@@ -43,29 +43,23 @@ class Notes:
     """
 
     # The request.
-    # a method of MCP, "unknown", or for other requests a name such as "metadata"
-    method: str | None = None
+    method: str | None = None  # of MCP, "unknown", or another request's name, such as "metadata"
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
-    # a name in the catalog or "unknown"; None if the request has no name
-    handler: str | None = None
+    handler: str | None = None  # a name in the catalog or "unknown"; None without a name
     request_bytes: int = 0
     cold_start: bool = False  # True if the client waited for the start of this environment
-    # API Gateway's id of the request; unchecked, so it may be any value
-    correlation_id: object = None
+    correlation_id: object = None  # API Gateway's id of the request; unchecked
     trace_id: str | None = None  # from the client's `traceparent`
 
     # The conversation.
     round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
-    # the id of the client's state, once that proved authentic; logged as base64url
-    jti: bytes | None = None
+    jti: bytes | None = None  # the id of the client's state, once that proved authentic
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
 
     # The caller.
-    # the caller's pseudonym (`http.callers`), if the deployment logs callers
-    caller: str | None = None
-    # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
-    caller_id: str = ""
+    caller: str | None = None  # the pseudonym (`http.callers`), if the deployment logs callers
+    caller_id: str = ""  # never logged: `seal` limits the forged states of a caller by it
 
     # The response.
     outcome: str = ""
@@ -76,18 +70,16 @@ class Notes:
 
     # The error.
     code: int | None = None  # the code of JSON-RPC
-    # a constant of this package or of AWS; the type of an exception; or the broken rule
-    reason: str | None = None
+    reason: str | None = None  # a constant, the type of an exception, or the broken rule
     misconfigured: bool = False  # True if the operator has to act
     place: str | None = None  # the frames of an unexpected exception
-    # the exception, for listeners alone: its text may quote secrets
-    raised: BaseException | None = None
+    raised: BaseException | None = None  # for listeners alone: its text may quote secrets
 
     # Calls of AWS.
     kms_calls: int = 0
     kms_failures: int = 0
     kms_seconds: float = 0.0
-    forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
+    forward_seconds: float | None = None  # how long the front door waited for the function
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome and its reason. An earlier error stays: the result that describes a crash is no success."""

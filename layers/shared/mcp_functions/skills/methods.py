@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from mcp_functions import observability
 from mcp_functions.handlers.catalog import server_info
 from mcp_functions.handlers.lists import page
+from mcp_functions.handlers.lookup import text_param
 from mcp_functions.protocol.constants import SKILL_METHODS
-from mcp_functions.protocol.errors import InvalidParams, UnknownName
+from mcp_functions.protocol.errors import UnknownName
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.skills.bundle import DIRECTORY
 
@@ -81,7 +82,7 @@ class Skills:
             return skills
         from mcp_functions.visibility import held_scopes
 
-        held = held_scopes(request, self._settings)
+        held = held_scopes(request.scopes, self._settings)
         return [skill for skill in skills if not skill.hidden or held is None or held.issuperset(skill.scopes)]
 
     def _list(self, request: Request, skills: list[Skill]) -> Result:
@@ -95,7 +96,7 @@ class Skills:
 
         "If the URI does not identify a skill the server serves, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             if skill.uri == uri:
                 self._authorize(request, skill)
@@ -107,7 +108,7 @@ class Skills:
 
         "If the URI does not exist, or exists but is not a directory resource, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             resources = self._bundle.resources(skill)
             if uri not in resources:
@@ -143,11 +144,3 @@ class Skills:
         if any(skill.scopes for skill in self._bundle.skills):
             result["cacheScope"] = "private"
         return Result(complete(result, self._server_info))
-
-
-def _uri(request: Request) -> str:
-    """Return the URI in the params; InvalidParams if it is missing."""
-    uri = request.params.get("uri")
-    if not isinstance(uri, str):
-        raise InvalidParams(message="params.uri must be a string")
-    return uri
