@@ -74,8 +74,7 @@ class Options(NamedTuple):
     wrapping: Sequence[Wrapping] | None = None
     codec: Codec | None = None
     audit: Callable[[AuditRecord], object] | None = None
-    # the path of skills.json
-    skills: str | os.PathLike[str] | None = None
+    skills: str | os.PathLike[str] | None = None  # the path of skills.json
 
 
 class Parts:
@@ -155,7 +154,7 @@ def assemble(parts: Parts, front_door: Forwarding | None = None) -> Endpoint:
 
     # Skills: skills.json.
     if parts.options.skills is not None and catalog.get("skills"):
-        answer = _WithSkills(parts, catalog, answer, parts.options.skills).answer
+        answer = _WithSkills(parts.options.skills, catalog, settings, answer).answer
 
     # Clients of 2025: MCP_EARLIER_REVISIONS.
     legacy = _ClientsOf2025(parts, catalog, answer) if settings.earlier_revisions else None
@@ -206,31 +205,27 @@ def _make_dispatcher(parts: Parts, tasks: Tasks | None) -> Dispatcher:
 class _WithSkills:
     """Answers requests about skills, and passes all others on. The first one imports what only they need."""
 
-    def __init__(self, parts: Parts, catalog: Catalog, answer_other: Answer, file: str | os.PathLike[str]) -> None:
-        self._parts = parts
-        self._catalog = catalog
-        self._answer_other = answer_other
-        self._file = file
+    def __init__(
+        self, file: str | os.PathLike[str], catalog: Catalog, settings: Settings, answer_other: Answer
+    ) -> None:
+        self._file, self._catalog, self._settings, self._answer_other = file, catalog, settings, answer_other
 
     def answer(self, request: Request) -> AnyResult:
-        if lookup.asks_for_skill(request.method, request.params):
-            return self._skills.answer(request)
-        return self._answer_other(request)
+        is_about_skills = lookup.asks_for_skill(request.method, request.params)
+        return self._skills.answer(request) if is_about_skills else self._answer_other(request)
 
     @cached_property
     def _skills(self) -> Skills:
         from mcp_functions.skills import Bundle, Skills
 
-        return Skills(Bundle(self._file), self._catalog, self._parts.settings, self._answer_other)
+        return Skills(Bundle(self._file), self._catalog, self._settings, self._answer_other)
 
 
 class _ClientsOf2025:
     """Responds to clients of 2025. The first one imports what only they need."""
 
     def __init__(self, parts: Parts, catalog: Catalog, answer: Answer) -> None:
-        self._parts = parts
-        self._catalog = catalog
-        self._answer = answer
+        self._parts, self._catalog, self._answer = parts, catalog, answer
 
     def respond(self, http: HttpRequest) -> Response | None:
         return self._server.respond(http)

@@ -1,4 +1,4 @@
-"""The front door is the MCP endpoint of a server whose tools, prompts and resources are separate Lambda functions.
+"""The front door of a server: the function in functions/mcp. Tools, prompts and resources are in other functions.
 
     client  ->  API Gateway  ->  front door  ->  function `booking`, with the tool "book"
                                              ->  function `notes`, with the resource "notes://today"
@@ -8,10 +8,8 @@ A client knows only the URL of the front door, which does one of two things with
     server/discover, lists        it answers them from catalog.json, which describes all handlers
     calls, completions, tasks     it forwards the event, without credentials, to the function that has the handler
 
-The function checks a forwarded request again, as if it came from the client.
-
-`legacy` gives clients of 2025 sessions, and questions that wait for an answer. The front door needs a KMS key to seal
-(encrypt) these.
+The function checks a forwarded request again, as if it came from the client. The front door needs a KMS key to seal
+(encrypt) the sessions of clients of 2025, and their questions that wait for an answer (`legacy`).
 """
 
 from __future__ import annotations
@@ -107,18 +105,14 @@ class FrontDoor:
         self._get_client = get_client
         self._now = now
         self._lists = lists.Lists(self.catalog, settings)
+        task_methods = TASK_METHODS if self.catalog.get("tasks") else ()
         # What answers each method; a later row counts more. No function has any other method.
         self._methods: dict[str, Callable[[Request], AnyResult]] = {
-            # discovery and lists
-            **dict.fromkeys(DISCOVERY_METHODS, self._list),
-            # extensions of adopted servers
-            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),
-            # tasks
-            **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),
-            # completions of arguments
-            "completion/complete": self._forward_call,
-            # tools, prompts and resources
-            **dict.fromkeys(CALL_METHODS, self._forward_call),
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),  # extensions
+            **dict.fromkeys(task_methods, self._forward_task),  # tasks
+            "completion/complete": self._forward_call,  # completions of arguments
+            **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
         }
 
     def showing(self, catalog: Catalog) -> FrontDoor:
@@ -180,7 +174,6 @@ class FrontDoor:
             from mcp_functions.legacy import forwardable_event
 
             event = forwardable_event(request)
-        # until API Gateway ends the client's request
         seconds = request.gateway_deadline - self._now()
         began = time.perf_counter()
         try:

@@ -63,7 +63,6 @@ class Setting(Generic[Value]):
             return self._read(environ[self.variable])
         except ValueError as error:
             reason = f"{self.variable} {error}"
-            # the reason repeats the text of the ValueError
             raise Misconfigured(reason=reason) from None
 
     def __get__(self, instance: object, owner: type) -> Value:

@@ -64,18 +64,14 @@ class Dispatcher:
         self._tasks = tasks
         self._make_conversations = make_conversations
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
+        task_methods = TASK_METHODS if tasks and self.catalog.get("tasks") else ()
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
-            # discovery and lists
-            **dict.fromkeys(DISCOVERY_METHODS, self._list),
-            # extensions of adopted servers
-            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),
-            # tasks
-            **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),
-            # completions of arguments
-            "completion/complete": self._complete_argument,
-            # tools, prompts and resources
-            **dict.fromkeys(CALL_METHODS, self._call),
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),  # extensions
+            **dict.fromkeys(task_methods, self._answer_task),  # tasks
+            "completion/complete": self._complete_argument,  # completions of arguments
+            **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
         }
 
     def showing(self, shown: Catalog) -> Dispatcher:

@@ -44,14 +44,13 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
         function.__name__ = type(owner).__name__
         function.__doc__ = written.__doc__ or owner.__doc__
-    # mypy knows no such attribute
     vars(function)["__signature__"] = inspect.Signature(_parameters(given))
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-# any callable
-def _find_def(given: Any) -> tuple[FunctionType | partialmethod[object] | None, object]:  # noqa: ANN401
+def _find_def(callable_: object) -> tuple[FunctionType | partialmethod[object] | None, object]:
     """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
+    given: Any = callable_
     owner = None
     while not inspect.isfunction(given):
         if isinstance(given, partial):

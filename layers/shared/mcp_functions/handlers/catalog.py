@@ -39,8 +39,7 @@ LISTS_BY_KIND: Mapping[str, ListName] = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES: tuple[ListName, ...] = ("tools", "prompts", "resources", "resourceTemplates")
-# stands for the names that an adopted server serves, and does not list
-UNLISTED_KEY = "*"
+UNLISTED_KEY = "*"  # the names that an adopted server serves, and does not list
 # The members that list the tools with a property: those that ask, for example.
 PROPERTIES_OF_TOOLS: tuple[PropertyOfTools, ...] = ("asks", "formless", "relays", "apps")
 # The members that only an optional room reads, by the folder of the room.

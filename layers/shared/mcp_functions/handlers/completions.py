@@ -37,8 +37,7 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 class CompletableHandler(FunctionHandler[P, R]):
     """The base class of prompts and resources, whose arguments completers can complete."""
 
-    # whether clients name an argument as its parameter is named, also with `camel_case`
-    keeps_names = False
+    keeps_names = False  # whether `camel_case` leaves the names of arguments as they are
 
     def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""

@@ -149,14 +149,13 @@ class FunctionHandler(Handler[P, R]):
             InputRequired: the function asked, and the round ends with its questions.
             DeveloperError: the hook returned no context manager, or swallowed an exception.
         """
-        # with a hook there is always a round: see `needs_round`
-        if self.hook is None or round_ is None:
+        if self.hook is None or round_ is None:  # with a hook there is a round (`needs_round`)
             return self._run_function(arguments, round_)
         from mcp_functions.handlers import hooks
 
         with hooks.call_hook(self.hook, self.kind, self.name, arguments, round_):
             return self._run_function(arguments, round_)
-        # the function raised an exception, and `__exit__` of the hook returned True
+        # The function raised an exception, and `__exit__` of the hook returned True.
         raise DeveloperError(
             "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
         )

@@ -76,8 +76,7 @@ class Injection(NamedTuple):
 
     questions: Mapping[str, DeclaredQuestion]
     capabilities: Mapping[str, DeclaredCapability]
-    # the first call of each function opens the value
-    shared_values: Mapping[str, Callable[[], object]]
+    shared_values: Mapping[str, Callable[[], object]]  # the first call opens the value
     defaults: Mapping[str, Any]  # of the parameters before `*`, for the messages of questions
 
     @property
@@ -138,7 +137,8 @@ def read_injection(
         camel_case: whether names are camelCase on the wire.
 
     Raises:
-        TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
+        TypeError: the client sends a parameter after `*`, the specification has no form for the type of a question, its
+            message names something else than an argument, or the function asks in two ways.
     """
     questions: dict[str, DeclaredQuestion] = {}
     capabilities: dict[str, DeclaredCapability] = {}
@@ -165,7 +165,7 @@ def read_injection(
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
     """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
-    # `RequestState[Draft]` has the origin RequestState
+    # `RequestState[Draft]` has the origin RequestState.
     class_ = get_origin(annotation) or annotation
     if isinstance(class_, type) and issubclass(class_, Capability):
         return class_
@@ -180,11 +180,7 @@ def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask |
 def _read_question(
     name: str, annotation: object, ask: Ask, client_parameters: Sequence[Parameter], *, camel_case: bool
 ) -> DeclaredQuestion:
-    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`.
-
-    Raises:
-        TypeError: the specification has no form for this type, or the message names something else than an argument.
-    """
+    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`."""
     from mcp_functions.rounds.elicitation import Question
 
     _check_braces(name, ask.message, client_parameters)

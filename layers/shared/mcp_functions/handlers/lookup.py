@@ -32,19 +32,12 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """The handler that a request names.
+    """The handler that a request names."""
 
-    Attributes:
-        list_name: the list with its entry: "tools", for example.
-        key: its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it.
-        folder: the folder of the Lambda function that serves it.
-        answer_tool: the name in the request, if the request names an answer tool of the tool.
-    """
-
-    list_name: ListName
-    key: str
-    folder: str
-    answer_tool: str = ""
+    list_name: ListName  # the list with its entry: "tools", for example
+    key: str  # its name, URI or URI template; UNLISTED_KEY if no list has it
+    folder: str  # the folder of the Lambda function that serves it
+    answer_tool: str = ""  # the name in the request, if that is the name of an answer tool
 
 
 def find(catalog: Catalog, method: str, params: Params) -> Target:
@@ -172,18 +165,14 @@ def form_result(server: Implementation) -> Result:
 
 def name_of(catalog: Catalog, target: Target) -> str:
     """Return the name of a handler. The log has this name, because the URI of a request may contain private values."""
-    for entry in catalog[target.list_name]:
-        if key_of(entry) == target.key:
-            return str(entry["name"])
-    return target.key  # UNLISTED_KEY, which no entry has
+    names = (entry["name"] for entry in catalog[target.list_name] if key_of(entry) == target.key)
+    return next(names, target.key)  # UNLISTED_KEY, which no entry has
 
 
 def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
-    for entry in catalog["tools"]:
-        if entry["name"] == name:
-            return header_parameters.find(entry["inputSchema"])
-    return {}
+    schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
+    return header_parameters.find(next(schemas, {}))
 
 
 def check_headers(declared: HeaderParameters, params: Params, received: Mapping[str, str]) -> None:

@@ -52,8 +52,7 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    # `camel_case` does not rename the variables, which the author wrote in the URI
-    keeps_names = True
+    keeps_names = True  # the author wrote the variables in the URI
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -74,7 +73,7 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        # clients normalize it, and ask for what they have made of it
+        # Clients normalize the URI, and ask for what they have made of it.
         self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size

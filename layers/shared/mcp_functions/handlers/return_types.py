@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
-# their values are text or bytes, which no type describes further
-WITHOUT_TYPE = (NoneType, str, *BYTES)
+WITHOUT_TYPE = (NoneType, str, *BYTES)  # text and bytes, which no type describes further
 # `list[Image]` has the origin `list`
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
@@ -131,8 +130,7 @@ def _plain_members(annotation: object) -> list[object]:
 
 def _without_annotated(annotation: object) -> object:
     """Return X for `Annotated[X, …]` and for an alias (`type Alias = X`); otherwise the annotation itself."""
-    # only an alias has `__value__`: its type
-    annotation = getattr(annotation, "__value__", annotation)
+    annotation = getattr(annotation, "__value__", annotation)  # that of an alias is its type
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -146,7 +144,7 @@ def make_union(members: tuple[Any, ...]) -> object:
     # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
     if len(members) == 1:
         return members[0]
-    # the same as `Union[members]`, which a type checker does not accept
+    # This is `Union[members]`, which a type checker does not accept.
     union: object = Union.__getitem__(members)
     return union
 

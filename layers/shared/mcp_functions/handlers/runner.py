@@ -79,8 +79,7 @@ def _result_of_error(handler: Handler[..., Any], error: BaseException) -> Result
 
 def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
     """Return the text of an exception that is meant for the model; None if the exception is not."""
-    # an asyncio.TaskGroup raises the exceptions of its tasks in a group
-    if isinstance(error, BaseExceptionGroup):
+    if isinstance(error, BaseExceptionGroup):  # of an asyncio.TaskGroup
         texts = [_text_for_model(handler, each) for each in error.exceptions]
         return None if None in texts else texts[0]
     # A subclass of an error is not listed: pydantic's ValidationError is a ValueError, and quotes the caller's values.
@@ -126,7 +125,6 @@ def error_result(handler: Handler[..., Any], text: str) -> ResultObject:
         HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
     """
     if handler.kind != "tool":
-        # the client gets nothing else of the author's exception
         raise HandlerError(message=text) from None
     return results.tool_error(text)
 

@@ -78,7 +78,6 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """
     try:
         annotations = get_type_hints(function, include_extras=True)
-    # an annotation may be any expression
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise TypeError(f"an annotation cannot be read: {error}") from error
     before_star, after_star = _list_parameters(function)

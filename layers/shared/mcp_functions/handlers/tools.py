@@ -93,7 +93,9 @@ class Tool(FunctionHandler[P, R]):
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._add_to_meta("ui", tool_options.read_app(app, visibility))
+            ui = tool_options.read_app(app, visibility)
+            if ui:
+                self._entry["_meta"] = {**(self._entry["_meta"] or {}), "ui": ui}
         self._annotations = _read_annotations(annotations)
         self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
@@ -103,11 +105,6 @@ class Tool(FunctionHandler[P, R]):
         self._output_schema = self._output.output_schema if self._output else None
         written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
-
-    def _add_to_meta(self, name: str, value: object) -> None:
-        """Add a member to the `_meta` of the entry, unless its value is empty."""
-        if value:
-            self._entry["_meta"] = {**(self._entry["_meta"] or {}), name: value}
 
     def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
         parameters = self._signature.client_parameters
@@ -175,7 +172,7 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        # also without questions: wrong arguments begin no task
+        # Wrong arguments begin no task, with or without questions.
         arguments = self._read_arguments(params)
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
@@ -190,11 +187,7 @@ def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations 
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
-    """Read the type of the structured content from `output_schema`, or else from the return annotation.
-
-    Raises:
-        TypeError: the schema may not be published.
-    """
+    """Read the type of the structured content from `output_schema`, or else from the return annotation."""
     if schema is None:
         return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation

@@ -20,11 +20,9 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# the outcomes that are errors; all others are successes
-ERRORS = frozenset({"refused", "failed", "crashed"})
+ERRORS = frozenset({"refused", "failed", "crashed"})  # these outcomes; all others are successes
 UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
-# the folder of this package, with a slash at its end
-PACKAGE = __file__.removesuffix("observability/__init__.py")
+PACKAGE = __file__.removesuffix("observability/__init__.py")  # its folder, with a slash at its end
 FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
 
 

@@ -89,7 +89,7 @@ class Skills:
         """Answer `skills/list`: "An entry is atomic, and a skill's `resources` set is never split across pages."."""
         entries = [skill.entry for skill in skills]
         size = min(self._settings.page_size, MOST_SKILLS_OF_A_PAGE)
-        return self._cached(page("skills", entries, request.params, size))
+        return self._cached(page("skills", entries, request.params.get("cursor"), size))
 
     def _get(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/get`.
@@ -117,7 +117,7 @@ class Skills:
             if resources[uri]["mimeType"] != DIRECTORY:
                 raise UnknownName(message="This URI is a file, and no directory")
             children = [each for child, each in sorted(resources.items()) if child.rpartition("/")[0] == uri]
-            result = page("resources", children, request.params, self._settings.page_size)
+            result = page("resources", children, request.params.get("cursor"), self._settings.page_size)
             return Result(complete(result, self._server_info))
         raise UnknownName(message="No directory is served at this URI")
 
@@ -127,11 +127,7 @@ class Skills:
         return self._cached({"contents": [self._bundle.contents(uri)]})
 
     def _authorize(self, request: Request, skill: Skill) -> None:
-        """Check that the caller may read a skill. The log names the skill in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the skill.
-        """
+        """Check that the caller's token has the scopes of a skill. The log names the skill in any case."""
         observability.current().handler = skill.name
         if skill.scopes:
             from mcp_functions.http import access_tokens

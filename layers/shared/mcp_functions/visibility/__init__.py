@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.settings import Settings
 
-# how many catalogs are kept; a token may hold any of the scopes that hide something
-MOST_VIEWS = 64
+MOST_VIEWS = 64  # are kept; a token may hold any of the scopes that hide something
 
 
 class PerCaller:
