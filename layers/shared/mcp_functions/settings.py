@@ -62,8 +62,7 @@ class Setting(Generic[Value]):
         try:
             return self._read(environ[self.variable])
         except ValueError as error:
-            reason = f"{self.variable} {error}"
-            raise Misconfigured(reason=reason) from None
+            raise Misconfigured(reason=f"{self.variable} {error}") from None
 
     def __get__(self, instance: object, owner: type) -> Value:
         """Tell a type checker the type of the value. `read_all` writes the value over this row."""

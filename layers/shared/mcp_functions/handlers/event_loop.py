@@ -171,7 +171,7 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
 
 def _make_task(
     loop: AbstractEventLoop,
-    coro: Any,
+    coro: Any,  # noqa: ANN401
     context: Context | None = None,
     **options: Any,  # noqa: ANN401
 ) -> Task[Any]:

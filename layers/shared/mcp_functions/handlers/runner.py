@@ -94,10 +94,8 @@ def _is_tool_error(error: BaseException) -> bool:
 
     `isinstance` would need an import of the packages. So the name and the module of each base class are compared.
     """
-    for base in type(error).__mro__:
-        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
-            return True
-    return False
+    bases = [base for base in type(error).__mro__ if base.__name__ == "ToolError"]
+    return any(base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES for base in bases)
 
 
 def crash_message(handler: Handler[..., Any]) -> str:

@@ -62,12 +62,12 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
 
 def check_returns(function: FunctionType) -> None:
     """Refuse a function that no request can call, or whose call never returns a result."""
+    name = function.__name__
     is_generator = function.__code__.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
-    require(not is_generator, f"{function.__name__} is a generator, because it has a `yield`: return a list instead")
-    rule = (
-        f"{function.__name__} chooses by the type of a positional argument (singledispatch): decorate a plain function"
-    )
-    require(not {"dispatch", "registry"} <= vars(function).keys(), rule)
+    require(not is_generator, f"{name} is a generator, because it has a `yield`: return a list instead")
+    is_single_dispatch = {"dispatch", "registry"} <= vars(function).keys()
+    rule = "chooses by the type of a positional argument (singledispatch): decorate a plain function"
+    require(not is_single_dispatch, f"{name} {rule}")
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
@@ -116,8 +116,7 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
 
 def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
-    # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
-    if name not in annotations:
+    if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a schema
         return Parameter(name, default)
     annotation = annotations[name]
     _check_is_before_star(name, annotation)

@@ -60,13 +60,13 @@ def show_to(granted: Collection[str], catalog: Catalog, settings: Settings) -> C
     return catalog if held is None else show(catalog, held)
 
 
-def show(catalog: Catalog, held: Collection[str]) -> Catalog:
+def show(catalog: Catalog, held: frozenset[str]) -> Catalog:
     """Return a catalog without what needs scopes that are not in `held`.
 
     The member "hidden" stays, because it says that lists differ between callers. No client gets it.
     """
     hidden = {
-        list_name: {key for key, needed in catalog["hidden"].get(list_name, {}).items() if not held_all(needed, held)}
+        list_name: {key for key, needed in catalog["hidden"].get(list_name, {}).items() if not held.issuperset(needed)}
         for list_name in LIST_NAMES
     }
     if not any(hidden.values()):
@@ -90,7 +90,7 @@ def show(catalog: Catalog, held: Collection[str]) -> Catalog:
     return shown
 
 
-def _shown_servers(catalog: Catalog, held: Collection[str]) -> list[Server]:
+def _shown_servers(catalog: Catalog, held: frozenset[str]) -> list[Server]:
     """Return what authors wrote about the servers of which the caller sees a handler: their instructions, for example.
 
     The member "hidden" has the index of each server whose handlers are all hidden, with the scopes of each handler.
@@ -98,11 +98,6 @@ def _shown_servers(catalog: Catalog, held: Collection[str]) -> list[Server]:
     servers = []
     for index, server in enumerate(catalog.get("servers", ())):
         alternatives = catalog["hidden"].get("servers", {}).get(str(index))
-        if alternatives is None or any(held_all(needed, held) for needed in alternatives):
+        if alternatives is None or any(held.issuperset(needed) for needed in alternatives):
             servers.append(server)
     return servers
-
-
-def held_all(needed: Collection[str], held: Collection[str]) -> bool:
-    """Tell whether all needed scopes are held."""
-    return all(scope in held for scope in needed)
