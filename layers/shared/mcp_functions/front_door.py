@@ -85,12 +85,7 @@ class FrontDoor:
     """Answers discovery and lists from a catalog, and forwards every other request to a function of the catalog."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        settings: Settings,
-        get_client: Callable[[], Any],
-        *,
-        now: Clock = time.time,
+        self, catalog: Catalog, settings: Settings, get_client: Callable[[], Any], *, now: Clock = time.time
     ) -> None:
         """Keep what the requests need; nothing is called.
 

@@ -275,7 +275,8 @@ class Settings:
 @cache
 def is_deployed(room: str) -> bool:
     """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
-    return os.path.isdir(f"{os.path.dirname(__file__)}/{room}")  # noqa: PTH112, PTH120 - pathlib is slow to import
+    package = os.path.dirname(__file__)  # noqa: PTH120 - pathlib is slow to import
+    return os.path.isdir(f"{package}/{room}")  # noqa: PTH112
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

@@ -179,8 +179,9 @@ class Conversations:
     def _find_claim(self, current: RoundOfCall) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
         state = current.start.claims
+        # Without a state, nothing recognizes a repeated request.
         if self._seals is None or state is None or not current.handler.needs_table:
-            return None  # without a state, nothing recognizes a repeated request
+            return None
         from mcp_functions.dispatch import single_use
 
         is_by_answer_tool = current.answer_tool is not None
@@ -221,11 +222,7 @@ class Conversations:
             self._audit(audit_record(current.round, current.handler.name, sent=is_asked, answered_by=answered_by))
 
     def _ask(self, current: RoundOfCall) -> ResultObject:
-        """Return the result with the questions of a round, and the sealed state for the next one.
-
-        Raises:
-            ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
-        """
+        """Return the result with the questions of a round, and the sealed state for the next one."""
         if not current.client_continues:
             return self._ask_without_elicitation(current)
         state = self._seal(current)
@@ -255,20 +252,19 @@ class Conversations:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
         """
-        handler, request, start = current.handler, current.request, current.start
+        handler, start = current.handler, current.start
         states = self._states_of(handler, answer_tool)
         if self._seals is None or states is None:
             raise Misconfigured(
                 f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             )
-        binding = start.binding
-        record = current.round.next_record()
+        binding, record = start.binding, current.round.next_record()
         if answer_tool:
             from mcp_functions.apps import answer_calls
 
-            binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
+            binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, current.request.principal)
             # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
-            record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+            record[answer_calls.ARGUMENTS_KEY] = current.request.params.get("arguments") or {}
         if handler.needs_table:
             from mcp_functions.dispatch import single_use
 

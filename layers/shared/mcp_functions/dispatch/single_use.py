@@ -61,12 +61,7 @@ MAX_ATTEMPTS = 3  # to write a claim: each failure means that another request ch
 
 
 def find_claim(
-    request: Request,
-    handler: Handler[..., Any],
-    state: Claims,
-    seals: SealFactory,
-    *,
-    is_by_answer_tool: bool,
+    request: Request, handler: Handler[..., Any], state: Claims, seals: SealFactory, *, is_by_answer_tool: bool
 ) -> RoundClaim | None:
     """Return the claim of a request to run its round; None if the round may run again.
 

@@ -30,10 +30,7 @@ TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")
 
 
 def run_round(
-    handler: Handler[..., Any],
-    params: Params,
-    round_: Round | None,
-    call: Callable[..., ResultObject] | None = None,
+    handler: Handler[..., Any], params: Params, round_: Round | None, call: Callable[..., ResultObject] | None = None
 ) -> ResultObject | None:
     """Run one round of a handler; return None if the round ended without a result.
 

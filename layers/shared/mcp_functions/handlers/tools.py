@@ -102,7 +102,6 @@ class Tool(FunctionHandler[P, R]):
         returns = self._signature.returns
         self._returns_content_list = return_types.returns_content_list(returns)
         self._output = _read_output(output_schema, returns)
-        self._output_schema = self._output.output_schema if self._output else None
         written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
 
@@ -130,8 +129,9 @@ class Tool(FunctionHandler[P, R]):
 
     def describe(self) -> ListEntry:
         """Write its entry of `tools/list`."""
+        output_schema = self._output.output_schema if self._output else None
         return self.write_entry(
-            inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
+            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
         )
 
     def call(self, params: Params, round_: Round | None) -> ResultObject:

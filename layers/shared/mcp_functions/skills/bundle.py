@@ -85,7 +85,7 @@ class Bundle:
             Misconfigured: the file is missing or damaged, so the zip of the function was not built from the project.
         """
         try:
-            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - pathlib is slow to import
+            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - faster than pathlib
                 content: Content = json.load(file)
         except (OSError, ValueError) as error:
             raise Misconfigured(

@@ -30,11 +30,7 @@ class Skills:
     """Answers requests about the skills of a bundle."""
 
     def __init__(
-        self,
-        bundle: Bundle,
-        catalog: Catalog,
-        settings: Settings,
-        answer_other: Callable[[Request], AnyResult],
+        self, bundle: Bundle, catalog: Catalog, settings: Settings, answer_other: Callable[[Request], AnyResult]
     ) -> None:
         """Read nothing yet.
 
