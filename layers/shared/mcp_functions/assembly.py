@@ -142,15 +142,15 @@ def assemble(parts: Parts, front_door: Forwarding | None = None) -> Endpoint:
     # Tasks: a tool has `task=…`.
     tasks, worker = _make_tasks(parts)
 
-    server: Answering = _make_dispatcher(parts, tasks) if front_door is None else front_door
-    catalog = server.catalog
-    answer = server.answer
+    answering: Answering = _make_dispatcher(parts, tasks) if front_door is None else front_door
+    catalog = answering.catalog
+    answer = answering.answer
 
     # Handlers with `hide_without_scopes`.
     if "hidden" in catalog:
         from mcp_functions.visibility import PerCaller
 
-        answer = PerCaller(catalog, settings, lambda shown: server.showing(shown).answer).answer
+        answer = PerCaller(catalog, settings, lambda shown: answering.showing(shown).answer).answer
 
     # Skills: skills.json.
     if parts.options.skills is not None and catalog.get("skills"):
@@ -208,7 +208,10 @@ class _WithSkills:
     def __init__(
         self, file: str | os.PathLike[str], catalog: Catalog, settings: Settings, answer_other: Answer
     ) -> None:
-        self._file, self._catalog, self._settings, self._answer_other = file, catalog, settings, answer_other
+        self._file = file
+        self._catalog = catalog
+        self._settings = settings
+        self._answer_other = answer_other
 
     def answer(self, request: Request) -> AnyResult:
         is_about_skills = lookup.asks_for_skill(request.method, request.params)
@@ -225,7 +228,9 @@ class _ClientsOf2025:
     """Responds to clients of 2025. The first one imports what only they need."""
 
     def __init__(self, parts: Parts, catalog: Catalog, answer: Answer) -> None:
-        self._parts, self._catalog, self._answer = parts, catalog, answer
+        self._parts = parts
+        self._catalog = catalog
+        self._answer = answer
 
     def respond(self, http: HttpRequest) -> Response | None:
         return self._server.respond(http)

@@ -201,7 +201,7 @@ class RoundClaim:
 
     def _record(self, item: Item, result: ResultObject) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result
+        answer = None if self._rejects_repeated else result  # a rejected request gets none
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:

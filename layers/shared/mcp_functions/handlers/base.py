@@ -62,7 +62,7 @@ class Handler(Generic[P, R]):
     requires: Sequence[str] = ()  # a client without these capabilities gets error -32021
 
     # Only tools that ask have these. They are for clients that cannot show questions.
-    has_answer_tool = False  # whether such a client also gets a second tool, which takes the answers
+    has_answer_tool = False  # whether such a client gets a second tool, which takes the answers
     may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
     ask_in_words: Sequence[str] = ()  # the keys of questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model
@@ -112,12 +112,6 @@ class Handler(Generic[P, R]):
             McpError: the request has no result.
         """
         raise NotImplementedError
-
-
-def require(holds: object, rule: str) -> None:
-    """Refuse what an author wrote with a TypeError that states the rule, unless the rule holds."""
-    if not holds:
-        raise TypeError(rule)
 
 
 def to_seconds(duration: int | timedelta) -> int:

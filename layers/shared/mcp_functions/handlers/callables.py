@@ -81,8 +81,9 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     `inspect.signature` of a partial would also list the parameters that the partial sets by keyword.
     """
     if not isinstance(call, partial):
-        is_object = not inspect.isroutine(call) and not _is_wrapper(call)
-        written = call.__call__ if is_object else call  # type: ignore[operator]  # each callable has `__call__`
+        written: Any = call
+        if not inspect.isroutine(call) and not _is_wrapper(call):
+            written = written.__call__
         return list(inspect.signature(written).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]

@@ -17,7 +17,7 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
@@ -58,8 +58,9 @@ class CompletableHandler(FunctionHandler[P, R]):
             TypeError: there is no such argument.
         """
         names = self.arguments.by_name
-        known = ", ".join(names) or "none"
-        require(argument in names, f"{self.name} has no argument {argument!r} to complete; it has: {known}")
+        if argument not in names:
+            known = ", ".join(names) or "none"
+            raise TypeError(f"{self.name} has no argument {argument!r} to complete; it has: {known}")
 
         def register(completer: Completer) -> Completer:
             self._completers[argument] = completer

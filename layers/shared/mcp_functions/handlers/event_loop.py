@@ -100,7 +100,7 @@ async def _end_tasks(tasks: set[Task[Any]]) -> None:
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
                 for task in tasks:
-                    if isinstance(task.get_coro(), CoroutineType):  # not one that closes a generator
+                    if isinstance(task.get_coro(), CoroutineType):  # others close generators
                         task.cancel()
                 await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:

@@ -24,7 +24,6 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mcp_functions.handlers.base import require
 from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
@@ -157,8 +156,10 @@ def read_injection(
     # Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
     asks_inline = any(each.class_.needs_state and not each.class_.low_level for each in capabilities.values())
     is_low_level = any(each.class_.low_level for each in capabilities.values())
-    rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-    require(not (asks_inline and is_low_level), rule)
+    if asks_inline and is_low_level:
+        raise TypeError(
+            "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        )
     defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
     return Injection(questions, capabilities, shared_values, defaults)
 
@@ -213,6 +214,6 @@ def _read_shared_value(name: str, shared: Shared) -> Callable[[], object]:
     """Return a function that returns the shared value, and opens it at the first call."""
     from mcp_functions.handlers.shared_values import shared_value
 
-    rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-    require(callable(shared.enter), rule)
+    if not callable(shared.enter):
+        raise TypeError(f"{name}: Shared takes a function that returns a context manager: Shared(open_database)")
     return shared_value(shared.enter)

@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind_of_type
 from mcp_functions.schemas.json_types import ANY
@@ -84,8 +83,8 @@ def returns_content_list(annotation: object) -> bool:
     lists = [member for member in members if get_origin(member) in LISTS]
     for member in members:
         parts = get_args(member) if member in lists else (member,)
-        rule = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
-        require(not any(_nests_content(part) for part in parts), rule)
+        if any(_nests_content(part) for part in parts):
+            raise TypeError(f"-> {annotation}: content is returned by itself or in a list, not inside another value")
     return bool(lists) and all(_contains_content(each) for each in lists)
 
 

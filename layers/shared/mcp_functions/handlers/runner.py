@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import Crash, HandlerError, McpError, NotAnswered, is_ctrl_c
 
@@ -132,6 +131,7 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
     """
     classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     for each in classes:
-        rule = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
-        require(isinstance(each, type) and issubclass(each, Exception), rule)
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            rule = "errors is a tuple of exception classes, errors=(ValueError, LookupError)"
+            raise TypeError(f"{rule}, not of {each!r}")
     return frozenset(classes)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
@@ -112,20 +112,23 @@ class Tool(FunctionHandler[P, R]):
         return read_raw_arguments(parameters, input_schema)
 
     def _check_task(self) -> None:
-        rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
-        require(callable(self.task) or self.task in TASK_SUPPORT, rule)
-        require(self.task_ttl >= 1, "task_ttl is a timedelta or seconds, 1 or more")
+        if not callable(self.task) and self.task not in TASK_SUPPORT:
+            raise TypeError(
+                'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
+            )
+        if self.task_ttl < 1:
+            raise TypeError("task_ttl is a timedelta or seconds, 1 or more")
 
     def _check_single_use(self) -> None:
         if self.single_use is None:
             return
-        is_policy = self.single_use in get_args(RepeatPolicy)
-        require(is_policy, f'single_use is "replay" or "reject", not {self.single_use!r}')
-        rule = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-        require(self.needs_state, rule)
+        if self.single_use not in get_args(RepeatPolicy):
+            raise TypeError(f'single_use is "replay" or "reject", not {self.single_use!r}')
+        if not self.needs_state:
+            raise TypeError("single_use needs several rounds: add an `elicit` or `step` parameter after *")
         # The first request of a call has no state. Its round ends before the first step, and the client gets one.
-        rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
-        require(self.max_sheds > 0, rule)
+        if self.max_sheds < 1:
+            raise TypeError("single_use needs max_sheds=1 or more: the first round must stop, and a second continue")
 
     def describe(self) -> ListEntry:
         """Write its entry of `tools/list`."""
@@ -192,5 +195,6 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
         return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation
 
-    require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
+    if not isinstance(schema, dict):
+        raise TypeError("output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)
