@@ -172,7 +172,7 @@ class Conversations:
         run = partial(self._run, current)
         try:
             result = claim.run(run, self._now()) if claim else run()
-        except Crash as crash:  # nothing was recorded for this round, so the same request may run again
+        except Crash as crash:  # nothing was recorded, so the same request may run again
             result = runner.crash_result(current.handler, crash)
         return Result(result, tuple(current.round.notifications))
 
@@ -252,6 +252,16 @@ class Conversations:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
         """
+        try:
+            return self._seal_record(current, answer_tool)
+        except DeveloperError as error:
+            raise Crash(runner.crash_message(current.handler), error) from None
+        except StateTooLarge as error:
+            # The author reads the size and the limit in the log.
+            observability.current().reason = error.reason
+            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
+
+    def _seal_record(self, current: RoundOfCall, answer_tool: AnswerTool | None) -> str:
         handler, start = current.handler, current.start
         states = self._states_of(handler, answer_tool)
         if self._seals is None or states is None:
@@ -270,11 +280,4 @@ class Conversations:
 
             record[single_use.TABLE_KEY] = single_use.digest_table(self._seals.table_name)
         asked = current.round.questions.open_fingerprints()
-        try:
-            return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
-        except DeveloperError as error:
-            raise Crash(runner.crash_message(handler), error) from None
-        except StateTooLarge as error:
-            # The author reads the size and the limit in the log.
-            observability.current().reason = error.reason
-            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
+        return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)

@@ -52,8 +52,7 @@ class DeclaredQuestion(NamedTuple):
     """A question in a signature, as in `seat: Annotated[Seat | None, Ask("Which seat?")]`."""
 
     question: Question[Any]
-    # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
-    is_optional: bool
+    is_optional: bool  # as with `Seat | None`: without an answer, the value is None
 
     def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""

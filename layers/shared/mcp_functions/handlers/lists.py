@@ -99,10 +99,7 @@ class Lists:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        result: ResultObject = {
-            "supportedVersions": list(constants.SUPPORTED_VERSIONS),
-            "capabilities": capabilities,
-        }
+        result: ResultObject = {"supportedVersions": list(constants.SUPPORTED_VERSIONS), "capabilities": capabilities}
         if self._instructions:
             result["instructions"] = self._instructions
         return result

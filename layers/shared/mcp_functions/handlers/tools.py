@@ -89,13 +89,7 @@ class Tool(FunctionHandler[P, R]):
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            from mcp_functions.handlers import tool_options
-
-            self.requires = tool_options.read_requires(requires)
-            self.ask_in_words = tool_options.read_keys(ask_in_words)
-            ui = tool_options.read_app(app, visibility)
-            if ui:
-                self._entry["_meta"] = {**(self._entry["_meta"] or {}), "ui": ui}
+            self._read_rare_options(requires, ask_in_words, app, visibility)
         self._annotations = _read_annotations(annotations)
         self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
@@ -104,6 +98,17 @@ class Tool(FunctionHandler[P, R]):
         self._output = _read_output(output_schema, returns)
         written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
+
+    def _read_rare_options(
+        self, requires: Sequence[str], ask_in_words: Sequence[str], app: str, visibility: Sequence[str]
+    ) -> None:
+        from mcp_functions.handlers import tool_options
+
+        self.requires = tool_options.read_requires(requires)
+        self.ask_in_words = tool_options.read_keys(ask_in_words)
+        ui = tool_options.read_app(app, visibility)
+        if ui:
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), "ui": ui}
 
     def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
         parameters = self._signature.client_parameters
