@@ -120,7 +120,7 @@ def test_the_server_info_of_functions_does_not_change_that_of_the_endpoint() -> 
 
 def test_serve_does_not_change_the_decorated_handler() -> None:
     serve(add, instructions="Add with care.", around=record_calls, errors=(LookupError,))
-    assert (add.server_description, add.around, add.errors) == ({}, None, frozenset())
+    assert (add.server_description, add.hook, add.errors) == ({}, None, frozenset())
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,9 @@ def prepare(handlers: Sequence[Handler[..., Any]], *, uses_kms: bool) -> None:
         for handler in handlers:
             _import_for(handler)
         if uses_kms and any(handler.needs_state for handler in handlers):
-            _prepare_service("kms")
+            import_module("mcp_functions.aws").prepare("kms")
         if any(handler.needs_table for handler in handlers):
-            _prepare_service("dynamodb")
+            import_module("mcp_functions.aws").prepare("dynamodb")
 
 
 def _import_for(handler: Handler[..., Any]) -> None:
@@ -53,18 +53,10 @@ def _import_for(handler: Handler[..., Any]) -> None:
         import_module("mcp_functions.schemas.class_types")
         if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             import_module("mcp_functions.schemas.pydantic_types")
-    if isinstance(handler, FunctionHandler) and handler.around:
+    if isinstance(handler, FunctionHandler) and handler.hook:
         import_module("mcp_functions.handlers.hooks")
     if handler.needs_table:
         import_module("mcp_functions.dispatch.single_use")
     if handler.task and is_deployed("tasks"):
         import_module("mcp_functions.tasks.methods")
         import_module("mcp_functions.tasks.worker")
-
-
-def _prepare_service(service: str) -> None:
-    """Prepare the calls of a service of AWS, "kms" or "dynamodb"."""
-    # a tool that never asks calls no service of AWS
-    from mcp_functions import aws
-
-    aws.prepare(service)

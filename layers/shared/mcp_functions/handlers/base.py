@@ -10,7 +10,7 @@ the earlier answers, and the handler begins anew.
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.hooks import Hook
     from mcp_functions.protocol.catalog_types import Server
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ListEntry, Params
+    from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
 # What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
@@ -38,60 +38,46 @@ class Handler(Generic[P, R]):
     kind: str  # "tool", "prompt", "resource" or "resource_template"
     name: str  # its name for clients
     key: str  # what a request names it by: its name, its URI or its URI template
-    # the OAuth scopes that the caller's access token must grant, all of them
-    scopes: Sequence[str] = ()
-    # whether callers without these scopes see no such name, in lists and in errors
-    hide_without_scopes = False
-    # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
-    # token, so it then refuses each call.
-    restricted_by = ""
+    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all
+    hide_without_scopes = False  # whether callers without these scopes see no such name
+    restricted_by = ""  # the option of an adopted server that lets in only callers with a token
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
-    # the `instructions` and `serverInfo` of its server; nobody changes it in place
-    server_description: Server = {}  # noqa: RUF012
+    server_description: Server  # the `instructions` and `serverInfo` of its server
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
-    around: Hook | None = None  # the hook that runs around its function
-    # whether an adopted server answers its completions and the methods below (`pass_on`)
-    passes_on = False
-    # the methods of the extensions of an adopted server, as "skills/list"
-    extension_methods: Sequence[str] = ()
+    hook: Hook | None = None  # runs around its function, `serve(around=…)`
+    passes_on = False  # whether an adopted server answers its completions and the methods below
+    extension_methods: Sequence[str] = ()  # of an adopted server, as "skills/list"
 
     # About calls of several rounds:
     needs_state = False  # whether a call may take more than one round
     answer_within: int  # seconds that the user has for one answer
-    # how many rounds in a row may end because their time is up, and not with a question
-    max_sheds: int
+    max_sheds: int  # how many rounds in a row may end because their time is up
 
     # Only tools have these options.
-    # the arguments that `Mcp-Param-*` headers repeat, by header
-    header_arguments: Mapping[str, tuple[str, ...]] = {}
-    # exceptions whose text the model reads; no subclasses of these
-    errors: frozenset[type[Exception]] = frozenset()
-    # what a repeated request gets; None if it runs the round again
-    single_use: RepeatPolicy | None = None
-    # whether a call may or must become a task
+    header_arguments: Mapping[str, tuple[str, ...]] = {}  # that `Mcp-Param-*` headers repeat
+    errors: frozenset[type[Exception]] = frozenset()  # whose text the model reads; no subclasses
+    single_use: RepeatPolicy | None = None  # None: a repeated request runs the round again
     task: TaskSupport | Callable[..., TaskSupport | None] | None = None
-    # the call of a client without these capabilities ends with error -32021
-    requires: Sequence[str] = ()
+    requires: Sequence[str] = ()  # a client without these capabilities gets error -32021
 
     # Only tools that ask have these. They are for clients that cannot show questions.
-    # whether such a client also gets an answer tool: a second tool, which takes the answers
-    has_answer_tool = False
+    has_answer_tool = False  # whether such a client gets a second tool, which takes the answers
     may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
-    ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
+    ask_in_words: Sequence[str] = ()  # the keys of questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model
 
-    def with_options(self, server_description: Server, errors: frozenset[type[Exception]], around: Hook | None) -> Self:
+    def with_options(self, server_description: Server, errors: frozenset[type[Exception]], hook: Hook | None) -> Self:
         """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
 
         Args:
             server_description: replaces the members of the handler's own.
             errors: added to the `errors` of a tool.
-            around: the hook that runs around the function.
+            hook: runs around the function.
         """
         served = copy(self)
         served.server_description = {**self.server_description, **server_description}
-        served.around = around
+        served.hook = hook
         if self.kind == "tool":
             served.errors = self.errors | errors
         return served
@@ -110,7 +96,7 @@ class Handler(Generic[P, R]):
         """Write its entry in the list of its kind."""
         raise NotImplementedError
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:
@@ -119,19 +105,13 @@ class Handler(Generic[P, R]):
         """
         raise NotImplementedError
 
-    def pass_on(self, request: Request) -> dict[str, Any]:
+    def pass_on(self, request: Request) -> ResultObject:
         """Return the result of another request than a call, if the handler `passes_on` these to its server.
 
         Raises:
             McpError: the request has no result.
         """
         raise NotImplementedError
-
-
-def require(holds: object, rule: str) -> None:
-    """Refuse what an author wrote with a TypeError that states the rule, unless the rule holds."""
-    if not holds:
-        raise TypeError(rule)
 
 
 def to_seconds(duration: int | timedelta) -> int:

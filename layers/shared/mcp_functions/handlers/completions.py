@@ -17,7 +17,7 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
+    from mcp_functions.protocol.wire_types import ResultObject
 
 AnyCompleter: TypeAlias = "Callable[[str, dict[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
@@ -36,8 +37,7 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 class CompletableHandler(FunctionHandler[P, R]):
     """The base class of prompts and resources, whose arguments completers can complete."""
 
-    # whether clients name an argument as its parameter is named, also with `camel_case`
-    keeps_names = False
+    keeps_names = False  # whether `camel_case` leaves the names of arguments as they are
 
     def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""
@@ -58,8 +58,9 @@ class CompletableHandler(FunctionHandler[P, R]):
             TypeError: there is no such argument.
         """
         names = self.arguments.by_name
-        known = ", ".join(names) or "none"
-        require(argument in names, f"{self.name} has no argument {argument!r} to complete; it has: {known}")
+        if argument not in names:
+            known = ", ".join(names) or "none"
+            raise TypeError(f"{self.name} has no argument {argument!r} to complete; it has: {known}")
 
         def register(completer: Completer) -> Completer:
             self._completers[argument] = completer
@@ -68,7 +69,7 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> ResultObject:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:
@@ -92,7 +93,6 @@ def _run(completer: AnyCompleter, typed: str, filled_in: dict[str, str]) -> list
     """Run a completer, and check that it returns texts."""
     returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
-        # few completers are async
         from mcp_functions.handlers import event_loop
 
         returned = event_loop.run(returned)

@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
@@ -76,7 +75,6 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    # each kind of handler loads its own
     from mcp_functions.handlers.tools import Tool
 
     if function is None:  # `@tool(…)`: Python calls what this returns with the function
@@ -120,7 +118,8 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    require(isinstance(uri, str), '@resource needs its URI: @resource("config://app")')
+    if not isinstance(uri, str):
+        raise TypeError('@resource needs its URI: @resource("config://app")')
     from mcp_functions.handlers.resources import Resource
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:
@@ -138,8 +137,7 @@ def _make(
     except (TypeError, ValueError, NameError, DeveloperError) as error:
         # For an unknown option, Python's text names the constructor. An author knows only the decorator.
         reason = str(error).replace("FunctionHandler.__init__()", decorator)
-        message = f"{_place(function)}: {reason}"
-        raise TypeError(message) from error
+        raise TypeError(f"{_place(function)}: {reason}") from error
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import Annotations, ListEntry, Model, Params
+    from mcp_functions.protocol.wire_types import Annotations, ListEntry, Model, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
     class ResourceOptions(HandlerOptions, total=False):
@@ -52,8 +52,7 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    # `camel_case` does not rename the variables, which the author wrote in the URI
-    keeps_names = True
+    keeps_names = True  # the author wrote the variables in the URI
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -74,45 +73,48 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        # clients normalize it, and ask for what they have made of it
+        # Clients normalize the URI, and ask for what they have made of it.
         self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size
-        self._annotations: dict[str, Any] | None = None
+        self._annotations: Annotations | None = None
         if annotations is not None:
-            # many resources have none
             from mcp_functions.protocol import hints
 
-            self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
-        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+            self._annotations = cast("Annotations", hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS))
+        self._ttl_ms = ttl_ms
+        self._cache_scope = cache_scope
         self._type = return_types.read_plain_type(self._signature.returns)
         self._template = UriTemplate(uri)
         variables = set(self._template.variables)
         self.kind = "resource_template" if variables else "resource"
         names = set(self.arguments.by_name)
-        rule = f"its parameters before * must be the variables of {uri!r}"
-        require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
+        if names != variables:
+            rule = f"its parameters before * must be the variables of {uri!r}"
+            raise TypeError(f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
     def describe(self) -> ListEntry:
         """Write its entry of `resources/list` or of `resources/templates/list`."""
-        # a ResourceTemplate of the specification has no `size`
         if self.kind == "resource_template":
             return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
         return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `resources/read`, whose URI `lookup` has matched, with a ReadResourceResult."""
         uri = params["uri"]
         arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)
         returned = self.run(arguments, round_)
         write = partial(return_types.write_returned, self.name, self._type)
-        return {"contents": results.read_resource_contents(returned, uri, self.mime_type, write), **self._cache}
+        contents = results.read_resource_contents(returned, uri, self.mime_type, write)
+        return {"contents": contents, "ttlMs": self._ttl_ms, "cacheScope": self._cache_scope}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:
-    is_uri = URI_OR_TEMPLATE.fullmatch(uri)
-    require(is_uri, f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
-    is_duration = type(ttl_ms) is int and ttl_ms >= 0
-    require(is_duration, "ttl_ms is a whole number of milliseconds, 0 or more")
-    require(size is None or size >= 0, "size is a number of bytes, 0 or more")
-    require(cache_scope in get_args(CacheScope), 'cache_scope is "public" or "private"')
+    if not URI_OR_TEMPLATE.fullmatch(uri):
+        raise TypeError(f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
+    if type(ttl_ms) is not int or ttl_ms < 0:
+        raise TypeError("ttl_ms is a whole number of milliseconds, 0 or more")
+    if size is not None and size < 0:
+        raise TypeError("size is a number of bytes, 0 or more")
+    if cache_scope not in get_args(CacheScope):
+        raise TypeError('cache_scope is "public" or "private"')

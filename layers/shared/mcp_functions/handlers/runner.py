@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import Crash, HandlerError, McpError, NotAnswered, is_ctrl_c
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import Params, ResultObject
     from mcp_functions.rounds.round import Round
 
 # The packages that define a ToolError. An author who ports a server may still raise that of the old library.
@@ -30,11 +29,8 @@ TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")
 
 
 def run_round(
-    handler: Handler[..., Any],
-    params: Params,
-    round_: Round | None,
-    call: Callable[..., dict[str, Any]] | None = None,
-) -> dict[str, Any] | None:
+    handler: Handler[..., Any], params: Params, round_: Round | None, call: Callable[..., ResultObject] | None = None
+) -> ResultObject | None:
     """Run one round of a handler; return None if the round ended without a result.
 
     Args:
@@ -47,7 +43,7 @@ def run_round(
         McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
     """
     call = call or handler.call
-    result: dict[str, Any] | None = None
+    result: ResultObject | None = None
     error: BaseException | None = None
     try:
         result = call(params, round_)
@@ -66,7 +62,7 @@ def run_round(
     return _result_of_error(handler, error)
 
 
-def _result_of_error(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
+def _result_of_error(handler: Handler[..., Any], error: BaseException) -> ResultObject:
     """Write the result for an exception that is meant for the model; raise any other, as an McpError."""
     if isinstance(error, McpError):
         raise error
@@ -79,8 +75,7 @@ def _result_of_error(handler: Handler[..., Any], error: BaseException) -> dict[s
 
 def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
     """Return the text of an exception that is meant for the model; None if the exception is not."""
-    # an asyncio.TaskGroup raises the exceptions of its tasks in a group
-    if isinstance(error, BaseExceptionGroup):
+    if isinstance(error, BaseExceptionGroup):  # of an asyncio.TaskGroup
         texts = [_text_for_model(handler, each) for each in error.exceptions]
         return None if None in texts else texts[0]
     # A subclass of an error is not listed: pydantic's ValidationError is a ValueError, and quotes the caller's values.
@@ -95,10 +90,8 @@ def _is_tool_error(error: BaseException) -> bool:
 
     `isinstance` would need an import of the packages. So the name and the module of each base class are compared.
     """
-    for base in type(error).__mro__:
-        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
-            return True
-    return False
+    bases = [base for base in type(error).__mro__ if base.__name__ == "ToolError"]
+    return any(base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES for base in bases)
 
 
 def crash_message(handler: Handler[..., Any]) -> str:
@@ -107,7 +100,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
     return f"The {kind} {handler.name} failed unexpectedly. The server's log says why."
 
 
-def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
+def crash_result(handler: Handler[..., Any], crash: Crash) -> ResultObject:
     """Add a crash to the log line of the request, and write a result that reports it.
 
     Raises:
@@ -119,14 +112,13 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     return error_result(handler, crash.message)
 
 
-def error_result(handler: Handler[..., Any], text: str) -> dict[str, Any]:
+def error_result(handler: Handler[..., Any], text: str) -> ResultObject:
     """Write a result that reports an error to the model.
 
     Raises:
         HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
     """
     if handler.kind != "tool":
-        # the client gets nothing else of the author's exception
         raise HandlerError(message=text) from None
     return results.tool_error(text)
 
@@ -139,6 +131,7 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
     """
     classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     for each in classes:
-        rule = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
-        require(isinstance(each, type) and issubclass(each, Exception), rule)
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            rule = "errors is a tuple of exception classes, errors=(ValueError, LookupError)"
+            raise TypeError(f"{rule}, not of {each!r}")
     return frozenset(classes)

@@ -13,10 +13,10 @@ says.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ToolAnnotations
+    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ResultObject, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
@@ -81,62 +81,68 @@ class Tool(FunctionHandler[P, R]):
         super().__init__(function, **options)
         self.task = task
         self.task_ttl = to_seconds(task_ttl)
-        self._check_task()
         self.single_use = single_use
+        self._check_task()
         self._check_single_use()
         self.errors = read_errors(errors)
         self.is_app_only = bool(visibility) and "model" not in visibility
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            # few tools have these options
-            from mcp_functions.handlers import tool_options
-
-            self.requires = tool_options.read_requires(requires)
-            self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
-        self._annotations: dict[str, Any] | None = None
-        if annotations is not None:
-            # many tools have none
-            from mcp_functions.protocol import hints
-
-            self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
-        parameters = self._signature.client_parameters
-        self._arguments: Arguments | RawArguments
-        if input_schema is None:
-            self._arguments = read_arguments(parameters, camel_case=self.camel_case)
-        else:
-            self._arguments = read_raw_arguments(parameters, input_schema)
+            self._read_rare_options(requires, ask_in_words, app, visibility)
+        self._annotations = _read_annotations(annotations)
+        self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
-        self._returns_content_list = return_types.returns_content_list(self._signature.returns)
-        self._output = _read_output(output_schema, self._signature.returns)
-        self._output_schema = self._output.output_schema if self._output else None
-        written_as = self._output or return_types.read_plain_type(self._signature.returns)
+        returns = self._signature.returns
+        self._returns_content_list = return_types.returns_content_list(returns)
+        self._output = _read_output(output_schema, returns)
+        written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
 
+    def _read_rare_options(
+        self, requires: Sequence[str], ask_in_words: Sequence[str], app: str, visibility: Sequence[str]
+    ) -> None:
+        from mcp_functions.handlers import tool_options
+
+        self.requires = tool_options.read_requires(requires)
+        self.ask_in_words = tool_options.read_keys(ask_in_words)
+        ui = tool_options.read_app(app, visibility)
+        if ui:
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), "ui": ui}
+
+    def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
+        parameters = self._signature.client_parameters
+        if input_schema is None:
+            return read_arguments(parameters, camel_case=self.camel_case)
+        return read_raw_arguments(parameters, input_schema)
+
     def _check_task(self) -> None:
-        rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
-        require(callable(self.task) or self.task in TASK_SUPPORT, rule)
-        require(self.task_ttl >= 1, "task_ttl is a timedelta or seconds, 1 or more")
+        if not callable(self.task) and self.task not in TASK_SUPPORT:
+            raise TypeError(
+                'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
+            )
+        if self.task_ttl < 1:
+            raise TypeError("task_ttl is a timedelta or seconds, 1 or more")
 
     def _check_single_use(self) -> None:
         if self.single_use is None:
             return
-        is_policy = self.single_use in get_args(RepeatPolicy)
-        require(is_policy, f'single_use is "replay" or "reject", not {self.single_use!r}')
-        rule = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-        require(self.needs_state, rule)
+        if self.single_use not in get_args(RepeatPolicy):
+            raise TypeError(f'single_use is "replay" or "reject", not {self.single_use!r}')
+        if not self.needs_state:
+            raise TypeError("single_use needs several rounds: add an `elicit` or `step` parameter after *")
         # The first request of a call has no state. Its round ends before the first step, and the client gets one.
-        rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
-        require(self.max_sheds > 0, rule)
+        if self.max_sheds < 1:
+            raise TypeError("single_use needs max_sheds=1 or more: the first round must stop, and a second continue")
 
     def describe(self) -> ListEntry:
         """Write its entry of `tools/list`."""
+        output_schema = self._output.output_schema if self._output else None
         return self.write_entry(
-            inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
+            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
         )
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `tools/call` with a CallToolResult.
 
         Raises:
@@ -149,8 +155,9 @@ class Tool(FunctionHandler[P, R]):
         )
         # "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
         if self._output and "structuredContent" not in result and not result["isError"]:
-            rule = "{name} promises structured content in its signature and returned none"
-            raise DeveloperError(rule, name=self.name)
+            raise DeveloperError(
+                "{name} promises structured content in its signature and returned none", name=self.name
+            )
         return result
 
     def _read_arguments(self, params: Params) -> dict[str, Any]:
@@ -164,28 +171,35 @@ class Tool(FunctionHandler[P, R]):
         """
         decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
-            rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
-            raise DeveloperError(rule, name=self.name, decided=decided)
+            raise DeveloperError(
+                '{name}: task=… returned {decided!r}, and not "allowed", "required" or None',
+                name=self.name,
+                decided=decided,
+            )
         return decided
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        # also without questions: wrong arguments begin no task
+        # Wrong arguments begin no task, with or without questions.
         arguments = self._read_arguments(params)
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
 
 
-def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
-    """Read the type of the structured content from `output_schema`, or else from the return annotation.
+def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations | None:
+    if given is None:
+        return None
+    from mcp_functions.protocol import hints
 
-    Raises:
-        TypeError: the schema may not be published.
-    """
+    return cast("ToolAnnotations", hints.read_annotations(given, hints.TOOL_ANNOTATIONS))
+
+
+def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
+    """Read the type of the structured content from `output_schema`, or else from the return annotation."""
     if schema is None:
         return return_types.read_structured_type(returns)
-    # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
-    require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
+    if not isinstance(schema, dict):
+        raise TypeError("output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)

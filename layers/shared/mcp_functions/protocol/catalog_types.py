@@ -79,7 +79,7 @@ class Catalog(_Lists, Properties, total=False):
 
     servers: list[Server]
     # what a front door says of the whole server; its `serverInfo` replaces those of `servers`
-    endpoint: Server
+    front_door: Server
     # the methods of extensions of adopted servers ("skills/list"), with the folder of each
     methods: dict[str, str]
     hidden: Hidden

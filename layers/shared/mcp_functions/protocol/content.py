@@ -18,7 +18,7 @@ from mcp_functions.protocol.plain_values import to_json
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import Annotations, Icon, Model, Role
+    from mcp_functions.protocol.wire_types import Annotations, ContentBlock, Icon, Model, Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class ResourceContents:
     mime_type: str | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as TextResourceContents or BlobResourceContents."""
         return content_blocks.write_contents(self.uri, self.contents, self.mime_type, self.meta)
 

@@ -24,7 +24,7 @@ from mcp_functions.protocol.plain_values import BYTES, content_kind, pydantic_to
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+    from mcp_functions.protocol.wire_types import ContentBlock, JSONObject, JSONValue
 
 # FastMCP's Image, Audio and File have one of these methods each, which returns content of the official SDK.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
@@ -37,7 +37,7 @@ STRING_MEMBERS = {
 }
 
 
-def block(value: object) -> JSONObject:
+def block(value: object) -> ContentBlock:
     """Return one content block, as JSON.
 
     Args:
@@ -58,7 +58,7 @@ def block(value: object) -> JSONObject:
     return content_block
 
 
-def resource_contents(value: object, uri: str) -> JSONObject:
+def resource_contents(value: object, uri: str) -> ContentBlock:
     """Return the contents of a resource.
 
     Args:
@@ -82,13 +82,13 @@ def resource_contents(value: object, uri: str) -> JSONObject:
 
 def write_contents(
     uri: str, contents: str | bytes, mime_type: str | None, meta: Mapping[str, Any] | None
-) -> JSONObject:
+) -> ContentBlock:
     """Write TextResourceContents or BlobResourceContents.
 
     Raises:
         TypeError, ValueError: the contents are neither text nor bytes, or JSON cannot hold `meta`.
     """
-    members: JSONObject = {"uri": uri}
+    members: ContentBlock = {"uri": uri}
     if mime_type is not None:
         members["mimeType"] = mime_type
     if meta is not None:
@@ -146,7 +146,7 @@ def to_wire(value: object) -> JSONValue:
         raise DeveloperError(rule, type=type_name(value), reason=reason) from None
 
 
-def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:
+def _is_block(value: JSONValue) -> TypeGuard[ContentBlock]:
     if not isinstance(value, dict):
         return False
     if value.get("type") == "resource":
@@ -156,7 +156,7 @@ def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:
     return all(isinstance(value.get(member), str) for member in STRING_MEMBERS[value["type"]])
 
 
-def _is_resource_contents(value: JSONValue) -> TypeGuard[JSONObject]:
+def _is_resource_contents(value: JSONValue) -> TypeGuard[ContentBlock]:
     if not isinstance(value, dict) or not isinstance(value.get("uri"), str):
         return False
     contents = [value[member] for member in ("text", "blob") if member in value]

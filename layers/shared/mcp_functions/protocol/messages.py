@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import Event
     from mcp_functions.protocol.wire_types import (
         ClientCapabilities,
+        Implementation,
         JSONRPCNotification,
         JSONRPCRequest,
         JSONValue,
         Params,
+        ResultObject,
     )
 
 # The most characters of a request id and of a progress token. Both are repeated in messages of the server.
@@ -145,9 +147,10 @@ def is_dict_of(type_: type, value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())
 
 
-def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
+def complete(result: ResultObject, server: Implementation) -> ResultObject:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
-    meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
+    meta = result.get("_meta", {}).copy()
+    meta[META_SERVER_INFO] = server
     return {"resultType": "complete", **result, "_meta": meta}
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
+    from mcp_functions.protocol.wire_types import ContentBlock, ResultObject
+
     Write: TypeAlias = Callable[[object], Any]
 
 # The end of an error text: the types that a function may return.
@@ -35,7 +37,7 @@ RESOURCE_RETURNS = "a resource returns text, bytes, ResourceContents or a list o
 
 def call_tool_result(
     value: object, write: Write = to_json, *, promises_structured: bool = False, promises_list: bool = False
-) -> dict[str, Any]:
+) -> ResultObject:
     """Write the return value of a tool as CallToolResult.
 
     Args:
@@ -79,12 +81,12 @@ def drop_own_meta(value: object) -> None:
                 drop_own_meta(member)
 
 
-def tool_error(text: str) -> dict[str, Any]:
+def tool_error(text: str) -> ResultObject:
     """Write a failure for the model: "tool execution errors" are results, and not JSON-RPC errors (server/tools)."""
     return {"content": [_text(text)], "isError": True}
 
 
-def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
+def get_prompt_result(value: object, description: str | None) -> ResultObject:
     """Write the return value of a prompt as GetPromptResult.
 
     Args:
@@ -97,7 +99,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     # other functions do not need it
     from mcp_functions.protocol import content_blocks
 
-    result: dict[str, Any] = {}
+    result: ResultObject = {}
     messages: Any = value
     if content_kind(value) == "prompt result":
         whole = content_blocks.to_wire(value)
@@ -114,7 +116,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
 def read_resource_contents(
     value: object, uri: str, mime_type: str | None, write: Write = to_json
-) -> list[dict[str, Any]]:
+) -> list[ContentBlock]:
     """Write the return value of a resource as `contents`.
 
     Args:
@@ -136,13 +138,14 @@ def read_resource_contents(
         from mcp_functions.protocol import content_blocks
 
         return [content_blocks.resource_contents(item, uri) for item in items]
-    mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
-        return [{"uri": uri, **mime, "blob": to_base64(value)}]
+        if not mime_type:
+            return [{"uri": uri, "blob": to_base64(value)}]
+        return [{"uri": uri, "mimeType": mime_type, "blob": to_base64(value)}]
     if isinstance(value, str):
-        return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
+        return [{"uri": uri, "mimeType": mime_type or "text/plain", "text": value}]
     _plain, text = _plain_and_text(value, RESOURCE_RETURNS, write)
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
+    return [{"uri": uri, "mimeType": mime_type or "application/json", "text": text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
@@ -151,7 +154,7 @@ def _holds_content(values: Iterable[object]) -> bool:
     return any(content_kind_of_type(cls) for cls in types)
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> ContentBlock:
     try:
         text.encode()  # a check
     except UnicodeEncodeError:
@@ -159,7 +162,7 @@ def _text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
-def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, Any]]:
+def _blocks(values: Iterable[object], write: Write = to_json) -> list[ContentBlock]:
     """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
     # plain values do not need it
     from mcp_functions.protocol import content_blocks
@@ -176,11 +179,11 @@ def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, 
     return blocks
 
 
-def _whole_result(value: object, write: Write) -> dict[str, Any]:
+def _whole_result(value: object, write: Write) -> ResultObject:
     """Write a CallToolResult, or FastMCP's ToolResult."""
     whole: Any = value
     content = [whole.content] if isinstance(whole.content, str) else whole.content
-    result = {"content": _blocks(content), "isError": bool(_member(value, "is_error", "isError"))}
+    result: ResultObject = {"content": _blocks(content), "isError": bool(_member(value, "is_error", "isError"))}
     structured = _member(value, "structured_content", "structuredContent")
     # Without structured content, the classes of other libraries have None here. The CallToolResult of this toolkit has
     # `...`, because None is a value of JSON.

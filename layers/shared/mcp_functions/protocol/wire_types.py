@@ -36,8 +36,8 @@ Meta = TypedDict(
         "io.modelcontextprotocol/related-task": JSONObject,
         # of this toolkit (`constants.OWN_META`)
         "mcp-functions/earlier": str,
-        "mcp-functions/task-ttl": int,
         "mcp-functions/form": JSONObject,
+        "mcp-functions/task-ttl": int,
     },
     total=False,
 )
@@ -213,6 +213,9 @@ class ResultObject(TypedDict, total=False):
     resources: list[ListEntry]
     resourceTemplates: list[ListEntry]
     nextCursor: str
+    # the skills extension
+    skills: list[SkillEntry]
+    skill: SkillEntry
     ttlMs: int
     cacheScope: Literal["public", "private"]
     # server/discover
@@ -267,12 +270,21 @@ class ListEntry(TypedDict, total=False):
     annotations: ToolAnnotations | Annotations
     execution: JSONObject
     # a prompt
-    arguments: list[JSONObject]
+    arguments: list[PromptArgument]
     # a resource, or a template
     uri: str
     uriTemplate: str
     mimeType: str
     size: int
+
+
+class PromptArgument(TypedDict):
+    """An argument of a prompt."""
+
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    required: NotRequired[bool]
 
 
 class SkillFile(TypedDict):

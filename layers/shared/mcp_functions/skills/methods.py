@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.handlers.catalog import server_info
 from mcp_functions.handlers.lists import page
+from mcp_functions.handlers.lookup import text_param
 from mcp_functions.protocol.constants import SKILL_METHODS
-from mcp_functions.protocol.errors import InvalidParams, UnknownName
+from mcp_functions.protocol.errors import UnknownName
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.skills.bundle import DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import ResultObject
     from mcp_functions.settings import Settings
     from mcp_functions.skills.bundle import Bundle, Skill
 
@@ -28,11 +30,7 @@ class Skills:
     """Answers requests about the skills of a bundle."""
 
     def __init__(
-        self,
-        bundle: Bundle,
-        catalog: Catalog,
-        settings: Settings,
-        answer_other: Callable[[Request], AnyResult],
+        self, bundle: Bundle, catalog: Catalog, settings: Settings, answer_other: Callable[[Request], AnyResult]
     ) -> None:
         """Read nothing yet.
 
@@ -53,44 +51,48 @@ class Skills:
         Raises:
             McpError: no skill has the URI in the request, or the caller may not read it.
         """
-        method = request.method
-        if method in SKILL_METHODS:
-            skills = self._seen_by(request)
-            if not skills:  # the caller sees a server without skills
-                return self._answer_other(request)
-            if method == "skills/list":
-                return self._list(request, skills)
-            return self._get(request, skills) if method == "skills/get" else self._read_directory(request, skills)
+        skills = self._seen_by(request)
+        # A caller who sees no skill sees a server without skills.
+        if request.method in SKILL_METHODS and skills:
+            return self._answer_method(request, skills)
         uri = request.params.get("uri")
-        if method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:
-            for skill in self._seen_by(request):
+        if request.method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:
+            for skill in skills:
                 if uri.startswith(f"{skill.root}/"):
                     return self._read(request, skill, uri)
         return self._answer_other(request)
+
+    def _answer_method(self, request: Request, skills: list[Skill]) -> Result:
+        """Answer one of the SKILL_METHODS."""
+        match request.method:
+            case "skills/list":
+                return self._list(request, skills)
+            case "skills/get":
+                return self._get(request, skills)
+        return self._read_directory(request, skills)
 
     def _seen_by(self, request: Request) -> list[Skill]:
         """Return the skills that the caller sees."""
         skills = self._bundle.skills
         if not any(skill.hidden for skill in skills):
             return skills
-        # few skills are hidden
         from mcp_functions.visibility import held_scopes
 
-        held = held_scopes(request, self._settings)
+        held = held_scopes(request.scopes, self._settings)
         return [skill for skill in skills if not skill.hidden or held is None or held.issuperset(skill.scopes)]
 
     def _list(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/list`: "An entry is atomic, and a skill's `resources` set is never split across pages."."""
         entries = [skill.entry for skill in skills]
         size = min(self._settings.page_size, MOST_SKILLS_OF_A_PAGE)
-        return self._cached(page("skills", entries, request.params, size))
+        return self._cached(page("skills", entries, request.params.get("cursor"), size))
 
     def _get(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/get`.
 
         "If the URI does not identify a skill the server serves, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             if skill.uri == uri:
                 self._authorize(request, skill)
@@ -102,7 +104,7 @@ class Skills:
 
         "If the URI does not exist, or exists but is not a directory resource, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             resources = self._bundle.resources(skill)
             if uri not in resources:
@@ -111,39 +113,26 @@ class Skills:
             if resources[uri]["mimeType"] != DIRECTORY:
                 raise UnknownName(message="This URI is a file, and no directory")
             children = [each for child, each in sorted(resources.items()) if child.rpartition("/")[0] == uri]
-            result = page("resources", children, request.params, self._settings.page_size)
+            result = page("resources", children, request.params.get("cursor"), self._settings.page_size)
             return Result(complete(result, self._server_info))
         raise UnknownName(message="No directory is served at this URI")
 
     def _read(self, request: Request, skill: Skill, uri: str) -> Result:
         """Answer `resources/read` of a skill's file."""
         self._authorize(request, skill)
-        return self._cached({"contents": [{"uri": uri, **self._bundle.files[uri]}]})
+        return self._cached({"contents": [self._bundle.contents(uri)]})
 
     def _authorize(self, request: Request, skill: Skill) -> None:
-        """Check that the caller may read a skill. The log names the skill in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the skill.
-        """
+        """Check that the caller's token has the scopes of a skill. The log names the skill in any case."""
         observability.current().handler = skill.name
         if skill.scopes:
-            # most skills need no scope
             from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(skill, request, self._settings)
 
-    def _cached(self, result: Mapping[str, Any]) -> Result:
+    def _cached(self, result: ResultObject) -> Result:
         """Complete a result: "`ttlMs` and `cacheScope` are REQUIRED". No cache shares what needs scopes."""
-        cache = self._settings.cache
+        result.update(self._settings.cache_hints)
         if any(skill.scopes for skill in self._bundle.skills):
-            cache = {**cache, "cacheScope": "private"}
-        return Result(complete({**result, **cache}, self._server_info))
-
-
-def _uri(request: Request) -> str:
-    """Return the URI in the params; InvalidParams if it is missing."""
-    uri = request.params.get("uri")
-    if not isinstance(uri, str):
-        raise InvalidParams(message="params.uri must be a string")
-    return uri
+            result["cacheScope"] = "private"
+        return Result(complete(result, self._server_info))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import JSONValue, Params
+    from mcp_functions.protocol.wire_types import JSONValue, Params, ResultObject
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -62,7 +62,7 @@ class Tasks:
         self._settings = settings
         self._now = now
 
-    def call(self, request: Request, params: Params, round_: Round) -> dict[str, Any]:
+    def call(self, request: Request, params: Params, round_: Round) -> ResultObject:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
         support = tool.task_support(params)  # for the arguments of this call
@@ -81,7 +81,7 @@ class Tasks:
         tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
-    def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
+    def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> ResultObject:
         """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
         owner = principal_digest(request.principal)
         task = self._new_task(tool, request, round_)
@@ -93,7 +93,7 @@ class Tasks:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool_error("The call has more data than a task can keep. Call with less.")
-        return {"resultType": "task", **_description(task_id, task, task.created)}
+        return cast("ResultObject", {"resultType": "task", **_description(task_id, task, task.created)})
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
         """Return the first state, which requests a worker for the next round."""
@@ -119,7 +119,7 @@ class Tasks:
         )
         return transitions.request_worker(task, now)
 
-    def answer(self, request: Request) -> dict[str, Any]:
+    def answer(self, request: Request) -> ResultObject:
         """Answer one of the three methods. Each may change the task, and `tasks/get` then returns it.
 
         Raises:
@@ -161,7 +161,7 @@ class Tasks:
             self._store.check_answers(answered)
         return answered
 
-    def _describe(self, task_id: str, task: Task, request: Request) -> dict[str, Any]:
+    def _describe(self, task_id: str, task: Task, request: Request) -> ResultObject:
         """Return a task with its questions or its outcome."""
         questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
@@ -193,7 +193,7 @@ MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before it
 MAX_POLL_MS = 30_000  # the longest
 
 
-def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:
+def _description(task_id: str, task: Task, now: int) -> ResultObject:
     """Return a task's members for the client. An older task is polled less often: after a tenth of its age."""
     age = now - task.created
     poll_interval = min(max(MIN_POLL_MS, age // 10), MAX_POLL_MS)
