@@ -80,7 +80,7 @@ def think(*, sample: Sample, roots: ListRoots) -> str:
 @tool
 def plan(*, elicit: Elicit) -> str:
     """Ask two things in one round."""
-    asked = elicit.together(Question("where", "Where to?", str), Question("when", "When?", str))
+    asked = elicit.together(Question("Where to?", str, key="where"), Question("When?", str, key="when"))
     return " in ".join(asked)
 
 handler = serve(visit, think, plan)

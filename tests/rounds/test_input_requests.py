@@ -330,10 +330,8 @@ def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
     requests: list[InputRequest], declared: ClientCapabilities
 ) -> None:
     missing = missing_capabilities(requests, declared)
-    both: Any = {
-        name: {**cast("Any", declared).get(name, {}), **missing.get(name, {})}
-        for name in declared.keys() | missing.keys()
-    }
+    ours, theirs = cast("Any", missing), cast("Any", declared)
+    both: Any = {name: {**theirs.get(name, {}), **ours.get(name, {})} for name in theirs.keys() | ours.keys()}
     assert missing_capabilities(requests, both) == {}
 
 

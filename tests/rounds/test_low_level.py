@@ -21,6 +21,8 @@ from mcp_functions.rounds.round import History, Round, RoundRequest
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcp_functions.handlers.base import Handler
     from tests.rounds.conftest import AuthorError
 
@@ -273,11 +275,11 @@ class TwoNames(BaseModel):
     number: int = Field(default=0, validation_alias=AliasChoices("id", "ident"), serialization_alias="no")
 
 
-def write_state(state: BaseModel) -> dict[str, Any]:
+def write_state(state: BaseModel) -> Mapping[str, Any]:
     """Return the record of a round that ended with this state."""
     round_ = Round()
     with pytest.raises(InputRequired):
-        InputRequiredResult(request_state=state).end_round(round_)
+        raise InputRequiredResult(request_state=state).end_round(round_)
     return round_.next_record()
 
 

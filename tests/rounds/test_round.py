@@ -19,6 +19,7 @@ from mcp_functions.protocol.errors import DeveloperError, InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.questions import WireQuestion
 from mcp_functions.rounds.round import History, Round, RoundRequest
+from mcp_functions.rounds.steps import Step
 from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
@@ -236,6 +237,26 @@ def test_each_of_two_versions_finds_the_answer_to_its_own_message() -> None:
     third = next_round(new_version, {"name": accepted("Bob")})
     assert ask(third, "name", "New message") == "Bob"
     assert ask(next_round(third), "name", "name") == "Ann"
+
+
+def test_a_call_that_has_its_result_does_not_go_on_because_a_thread_of_its_function_ends_the_round() -> None:
+    round_ = Round()
+    step = Step(round_)
+    step("work", len, "ab")
+    round_.close()
+    with pytest.raises(InputRequired):
+        step.shed()
+    ask_in_vain(round_, "name")
+    assert (round_.continues, round_.requests) == (False, {})
+
+
+def test_a_call_that_goes_on_does_not_fail_because_a_thread_of_its_function_then_breaks_a_rule() -> None:
+    round_ = ask_in_vain(Round(), "name")
+    round_.close()
+    with pytest.raises(DeveloperError):
+        Step(round_).key  # noqa: B018 - outside of a step
+    ask_in_vain(round_, "another")
+    assert (round_.continues, round_.error, [*round_.requests]) == (True, None, ["name"])
 
 
 def test_an_answer_that_is_read_once_counts_once_in_each_round() -> None:

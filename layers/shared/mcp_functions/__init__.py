@@ -75,8 +75,7 @@ def lazy_names(
             message = f"{name} is in {home}: from {home} import {name}"
             raise ImportError(message)  # `from … import` would replace the text of an AttributeError
         if name not in module_of:
-            message = f"module {package!r} has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(f".{module_of[name]}", package), name)
         setattr(sys.modules[package], name, value)  # the next use does not come here
         return value

@@ -21,7 +21,15 @@ from mcp_functions import (
     tool,
 )
 from mcp_functions.annotated import Between, Format, Length, Title, Titles
-from mcp_functions.low_level import InputRequest, InputRequiredResult, InputResponses, RequestState
+from mcp_functions.low_level import (
+    CreateMessageRequest,
+    ElicitRequest,
+    InputRequest,
+    InputRequiredResult,
+    InputResponses,
+    ListRootsRequest,
+    RequestState,
+)
 
 
 class City(BaseModel):
@@ -163,11 +171,12 @@ def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | Input
         return city.name
     requests: dict[str, InputRequest[Any]] = {
         "city": Question("Where?", City),
-        "seat": Question("Where?", Literal["window", "aisle"]),
+        "seat": ElicitRequest("Where?", Literal["window", "aisle"]),
         "page": Question.url("Please sign in", "https://example.com"),
-        "model": SampleQuestion("Say something", 10, {"temperature": 0.5}),
-        "roots": RootsQuestion(),
+        "model": CreateMessageRequest("Say something", 10, {"temperature": 0.5}),
+        "roots": ListRootsRequest(),
     }
+    assert_type(ElicitRequest("Where?", City), Question[City])
     return InputRequiredResult(requests, Draft(step=state.value.step + 1))
 
 

@@ -48,6 +48,7 @@ def reserve(city: str) -> City:
 
 
 mcp_functions.tol  # E: attr-defined
+mcp_functions.Image  # E: attr-defined
 
 add("1", 2)  # E: arg-type
 add(1)  # E: call-arg
@@ -94,6 +95,7 @@ def asking(*, elicit: Elicit, sample: Sample, log: Log, progress: Progress) -> s
     elicit.together(where, when)[1].size  # E: attr-defined
     one, two = elicit.together(where, when, where)  # E: misc
     elicit.together("a", "b")  # E: call-overload
+    Question("where", "Where?", City)  # E: arg-type
     elicit.url("login", "Please sign in")  # E: call-arg
     elicit.possible()  # E: operator
     sample("m", "Hi")  # E: call-arg

@@ -194,7 +194,7 @@ class RoundChannel(SilentChannel):
                 self._end(OWN_KEY_MESSAGE, key=key)
             self._round.questions.open_low_level(key, request)
         self._round.record.state = result.get("requestState")
-        self._round.interrupt()
+        raise self._round.interrupted()
 
     def _is_repeating(self) -> bool:
         """Tell whether the handler repeats what an earlier round has done: that round asked more questions by now."""
@@ -218,11 +218,11 @@ class RoundChannel(SilentChannel):
         """
         text = rule.format(name=self._name, **values)
         log.warning("%s", text)
-        self._round.error = ToolError(text)
+        self._round.failed(ToolError(text))
         if self._task and self._task is not asyncio.current_task():
             # What a task of its own raises, asyncio may return to the tool as a value, so the tool would go on.
             self._task.cancel()
-        self._round.interrupt()
+        raise self._round.interrupted()
 
 
 def _to_2026_07_28(method: str, params: Mapping[str, Any]) -> JSONObject:

@@ -267,7 +267,8 @@ class Conversations:
             raise Misconfigured(
                 f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
             )
-        binding, record = start.binding, current.round.next_record()
+        binding = start.binding
+        record: dict[str, Any] = {**current.round.next_record()}
         if answer_tool:
             from mcp_functions.apps import answer_calls
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.protocol.wire_types import Icon, ListEntry, Model
-    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):
@@ -178,16 +177,12 @@ class FunctionHandler(Handler[P, R]):
             # The results of steps that have begun are recorded for the next round.
             returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
         if is_input_required(returned):
-            self._ask_as_returned(returned, round_)
+            if not self.needs_state or round_ is None:
+                raise DeveloperError(
+                    "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
+                )
+            raise returned.end_round(round_)
         return returned
-
-    def _ask_as_returned(self, result: InputRequiredResult, round_: Round | None) -> None:
-        """End the round with the questions that the function returned (the low level); raise InputRequired."""
-        if not self.needs_state or round_ is None:
-            raise DeveloperError(
-                "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
-            )
-        result.end_round(round_)
 
 
 def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> tuple[object, object]:

@@ -68,6 +68,6 @@ def ask_together(round_: Round, *questions: InputRequest[Any]) -> list[Any]:
     try:
         wire_questions = [question.to_wire_question(question.key, camel_case=camel_case) for question in questions]
     except DeveloperError as error:
-        # so that the call fails, even if the author's function catches the error
-        round_.fail_with(error)
+        round_.failed(error)  # even if the author's function catches it
+        raise
     return round_.ask(*wire_questions)

@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 class Capability:
     """The base class of capabilities. A parameter declares one by its type, as in `elicit: Elicit`."""
 
-    # True if it can end a round: the next one continues from a sealed state
-    needs_state: ClassVar[bool] = False
+    needs_state: ClassVar[bool] = False  # True if it can end a round, so that a state is sealed
     asks: ClassVar[bool] = False  # True if it asks the user
     low_level: ClassVar[bool] = False  # True for the functions that return InputRequiredResult
     logs: ClassVar[bool] = False  # True if it sends log messages, which the server then advertises
-    # names it in the error of `handlers.signatures` for a parameter before `*`
-    __after_star__ = "a capability"
+    __after_star__ = "a capability"  # its name in the error for a parameter before `*`
 
     def __init__(self, round_: Round) -> None:
         """Keep the round in which the function runs. A subclass with types in brackets gets these as well."""

@@ -99,7 +99,8 @@ class Elicit(Capability):
             DeveloperError: a question has no key.
         """
         if not all(question.key for question in questions):
-            self._round.fail('a question of elicit.together needs a key: Question("Where to?", City, key="where")')
+            rule = 'a question of elicit.together needs a key: Question("Where to?", City, key="where")'
+            raise self._round.failed(DeveloperError(rule))
         return tuple(ask_together(self._round, *questions))
 
     def url(self, key: str, message: str, url: str) -> None:
@@ -198,7 +199,6 @@ ElicitRequest = Question  # the specification's name
 
 def _check_url(url: str) -> None:
     """Refuse an address that a client should not open: it could be relative, or readable on the network."""
-    # only for pages
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)
@@ -223,5 +223,4 @@ def _check_accepted(key: str, message: str, response: JSONObject) -> None:
         raise Declined(key, message)
     if action == "cancel":
         raise Cancelled(key, message)
-    reason = "the answer was not accept, decline or cancel"
-    raise InvalidAnswer(reason)
+    raise InvalidAnswer("the answer was not accept, decline or cancel")

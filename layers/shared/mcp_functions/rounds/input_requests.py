@@ -8,7 +8,7 @@ The specification calls this JSON an InputRequest. It asks the user, the client'
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms, value_at
@@ -26,8 +26,7 @@ SAMPLING_WITH_TOOLS = ("sampling", "tools")
 SAMPLING_WITH_CONTEXT = ("sampling", "context")
 ROOTS = ("roots", "")
 
-# enough that two questions are never equal by chance; every state carries the fingerprints
-FINGERPRINT_BYTES = 16
+FINGERPRINT_BYTES = 16  # so that two questions are never equal by chance; every state carries them
 
 
 def fingerprint(question: JSONObject) -> str:
@@ -68,12 +67,12 @@ def _is_form(question: JSONObject) -> bool:
     return "requestedSchema" in question.get("params", {})
 
 
-def missing_capabilities(questions: Iterable[InputRequest], declared: ClientCapabilities) -> dict[str, Any]:
+def missing_capabilities(questions: Iterable[InputRequest], declared: ClientCapabilities) -> ClientCapabilities:
     """Return the capabilities that these questions need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
     """
-    missing: dict[str, Any] = {}
+    missing: dict[str, JSONObject] = {}
     for question in questions:
         needed = _needed_capability(question)
         if is_declared(declared, needed):
@@ -87,7 +86,7 @@ def missing_capabilities(questions: Iterable[InputRequest], declared: ClientCapa
     needs_only_forms = missing.get("elicitation") == {"form": {}}
     if needs_only_forms and "elicitation" not in declared:
         missing["elicitation"] = {}
-    return missing
+    return cast("ClientCapabilities", missing)
 
 
 def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from typing_extensions import TypeForm
 
+    from mcp_functions.protocol.errors import InputRequired
     from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.asking import InputRequest
     from mcp_functions.rounds.round import Round
@@ -53,25 +54,25 @@ class InputRequiredResult(NamedTuple):
     input_requests: Mapping[str, InputRequest[Any]] = {}
     request_state: BaseModel | None = None
 
-    def end_round(self, round_: Round) -> NoReturn:
-        """Put the questions and the state into the round, and end it.
+    def end_round(self, round_: Round) -> InputRequired:
+        """Put the questions and the state into the round, end it, and return what the caller raises.
 
         "servers MUST include at least one of inputRequests or requestState" (basic/patterns/mrtr).
 
         Raises:
-            InputRequired: the normal outcome.
             DeveloperError: a question or the state breaks a rule.
         """
         if not self.input_requests and self.request_state is None:
-            round_.fail("an InputRequiredResult needs input_requests or a request_state")
+            raise round_.failed(DeveloperError("an InputRequiredResult needs input_requests or a request_state"))
         try:
             for key, request in self.input_requests.items():
                 _check_key(request.key, key)
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.options.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state, round_)
         except DeveloperError as error:
-            round_.fail_with(error)
-        round_.interrupt()
+            round_.failed(error)
+            raise
+        return round_.interrupted()
 
 
 class InputResponses(Capability, Mapping[str, "JSONObject"]):
@@ -90,9 +91,8 @@ class InputResponses(Capability, Mapping[str, "JSONObject"]):
 
     def __getitem__(self, key: str) -> JSONObject:
         """Return one answer: ElicitResult, CreateMessageResult or ListRootsResult."""
-        # by the fingerprint of the question's text, oldest first
-        answers_by_text = self._round.record.answers[key]
-        newest: JSONObject = copy_json(list(answers_by_text.values())[-1])
+        oldest_first = list(self._round.record.answers[key].values())
+        newest: JSONObject = copy_json(oldest_first[-1])
         return newest
 
     def __iter__(self) -> Iterator[str]:
@@ -133,8 +133,7 @@ class RequestState(Capability, Generic[State]):
         self.value = model()
         if round_.record.state is not None:
             # Another deployed version may have written other fields. A validator of the model (mode "before") may
-            # convert them. If nothing does, the value stays empty; `InputResponses` still has the answers.
-            # what an author's validator may raise
+            # convert them. If it raises or nothing does, the value stays empty; `InputResponses` has the answers.
             with suppress(ValueError, TypeError, LookupError, AttributeError):
                 # Not strict: JSON has no dates and no sets, so a strict model would refuse what it wrote itself.
                 self.value = model.model_validate_json(round_.record.state, strict=False, by_alias=True, by_name=True)
@@ -147,16 +146,14 @@ class RequestState(Capability, Generic[State]):
             TypeError: there is no model, or a field without a default.
         """
         if not type_args:
-            message = f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]"
-            raise TypeError(message)
+            raise TypeError(f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]")
         (model,) = type_args
         try:
             model()
         except ValueError:
-            message = (
+            raise TypeError(
                 f"{parameter}: the first round begins with an empty {model.__name__}, so every field needs a default"
-            )
-            raise TypeError(message) from None
+            ) from None
         read_type(model).check_recordable()
 
 

@@ -6,6 +6,7 @@ from math import isfinite
 
 from mcp_functions.observability import progress_listener
 from mcp_functions.protocol.constants import LOG_LEVELS, META_LOG_LEVEL
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import to_json
 from mcp_functions.rounds.capabilities import Capability
@@ -19,7 +20,7 @@ class Progress(Capability):
 
         Args:
             progress: the work done so far. The client gets it only if it is higher than all before it in the
-                conversation, so a round that replays the work before it repeats none.
+                conversation, because every round runs the function from its first line.
             total: the final value of `progress`, if known.
             message: a description of the current work.
 
@@ -27,8 +28,9 @@ class Progress(Capability):
             DeveloperError: the message is not text.
         """
         if not isinstance(message, str | None):
-            self._round.fail("the message of progress is text, and not of type {type}", type=type(message).__name__)
-        # "3 of 0" would say nothing
+            rule = "the message of progress is text, and not of type {type}"
+            raise self._round.failed(DeveloperError(rule, type=type(message).__name__))
+        # "3 of 0" would say nothing.
         numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
@@ -75,7 +77,7 @@ class Log(Capability):
         """
         if level not in LOG_LEVELS:
             rule = "there is no log level {level!r}: it is one of {levels}"
-            self._round.fail(rule, level=level, levels=", ".join(LOG_LEVELS))
+            raise self._round.failed(DeveloperError(rule, level=level, levels=", ".join(LOG_LEVELS)))
         lowest = self._round.request.meta.get(META_LOG_LEVEL)
         # "Servers MUST NOT emit notifications/message for requests that do not include a logLevel"
         if lowest is None or LOG_LEVELS.index(level) < LOG_LEVELS.index(lowest):
@@ -86,9 +88,9 @@ class Log(Capability):
                 params["logger"] = logger
             # NaN, for example, must fail at the author's line, and not when the response is written
             dumps(params)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError) as error:
             rule = "JSON cannot carry what log.{level} was given ({type})"
-            self._round.fail(rule, level=level, type=type(data).__name__)
+            raise self._round.failed(DeveloperError(rule, level=level, type=type(data).__name__)) from error
         self._round.notifications.append({"jsonrpc": "2.0", "method": "notifications/message", "params": params})
 
     def debug(self, data: object, *, logger: str | None = None) -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.record import Record
 
 ACTIONS = ("accept", "decline", "cancel")
-# in one round; a loop that waits for another answer would never end: an answer never changes
+# In one round. An answer never changes, so a loop that waits for another one would never end.
 MAX_TIMES_ASKED = 10_000
 # A new version of a function may change a question between two rounds. If a question changes more often, its key or its
 # message comes from a clock or from chance, and the function would never get an answer.
@@ -66,8 +66,7 @@ class AskedQuestion:
         """Take the fingerprint of the question, which the function has not asked yet."""
         self.fingerprint = fingerprint
         self.times_asked = 0  # it stays 0 for a low-level function, which returns its questions
-        # True if the function got the client's response, or if that was invalid
-        self.has_response = False
+        self.has_response = False  # True if the function got the response, or if that was invalid
 
 
 class Questions:
@@ -84,8 +83,7 @@ class Questions:
         self.actions: dict[str, str] = {}
         self._record = record
         self._asked: dict[str, AskedQuestion] = {}  # by key
-        # the questions that the client has to answer, by key, oldest first
-        self._open: dict[str, JSONObject] = {}
+        self._open: dict[str, JSONObject] = {}  # by key, oldest first; the client has to answer them
         self._record_responses(responses)
 
     def _record_responses(self, responses: Mapping[str, JSONObject]) -> None:
@@ -118,14 +116,12 @@ class Questions:
         _check_repetition(key, fingerprint, asked)
         asked.times_asked += 1
         if question.read_once and asked.times_asked > 1:
-            # the function has used the answer at its first call
-            self._record.drop_answer(key, fingerprint)
+            self._record.drop_answer(key, fingerprint)  # the first call has used it
         response = self._find_response(key, fingerprint)
         if response is not None:
             asked.has_response = True
             return self._read(question, fingerprint, response)
-        # if it is open already, its message may have a reason
-        self._open.setdefault(key, question.request)
+        self._open.setdefault(key, question.request)  # an open one may say what was invalid
         return OPEN
 
     def _find_response(self, key: str, fingerprint: str) -> JSONObject | None:
@@ -146,15 +142,14 @@ class Questions:
         """Read a recorded response. If it does not fit the question, drop it, and open the question with the reason."""
         key = question.key
         try:
-            # a copy: the author's code may change what it reads
-            answer = question.read(copy_json(response))
+            answer = question.read(copy_json(response))  # the author's code may change it
         except InvalidAnswer as invalid:
             self._record.drop_answer(key, fingerprint)
             if key in self.actions:
                 self.actions[key] = "invalid"
             self._open[key] = input_requests.with_reason(question.request, str(invalid))
             return OPEN
-        # `Round.ask` raises it once every question of the call is answered
+        # `Round.ask` raises the author's exception once every question of the call is answered.
         except Exception as error:  # noqa: BLE001
             return Outcome(error=error)
         self._record.answers[key][fingerprint] = input_requests.requested_part(question.request, response)

@@ -1,31 +1,33 @@
 """The record of a conversation: the JSON that one round leaves for the next one, inside the sealed state.
 
-A call that asks takes several requests, and a round is one of them. The record has these members:
-
-    answers         the client's responses, by the question's key and by its fingerprint (a digest of its text)
-    steps           the recorded steps, by key: see `RecordedStep`
-    sheds           how many rounds in a row ended without a question, because their time was up
-    began           when the conversation began, in unix milliseconds; absent until a step needs it
-    lost_answers    how many rounds in a row asked an answered question again, under another key
-    progress        the highest progress that the client got; absent without one
-    state           JSON that a low-level function keeps
-
-A member without a value is absent. A question has several answers if its text changed between two rounds, for example
-because a new version was deployed. So the answers to "Who?" and to its new text "Your name?" are
+A question has several answers if its text changed between two rounds, for example because a new version was deployed.
+So the answers to "Who?" and to its new text "Your name?" are
 
     {"who": {"<fingerprint of Who?>": {"action": "accept", …}, "<fingerprint of Your name?>": {…}}}
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-EMPTY: Mapping[str, Any] = {}
+    from mcp_functions.protocol.wire_types import JSONObject
+
+
+class RecordJSON(TypedDict, total=False):
+    """The record as JSON. A member without a value is absent."""
+
+    answers: dict[str, dict[str, JSONObject]]  # by the question's key, and by its fingerprint
+    steps: dict[str, list[Any]]  # the recorded steps by key (`RecordedStep.to_json`)
+    sheds: int  # how many rounds in a row ended without a question, because their time was up
+    began: int  # when the conversation began, in unix milliseconds; absent until a step needs it
+    lost_answers: int  # how many rounds in a row asked an answered question under another key
+    progress: float  # the highest progress that the client got
+    state: str  # JSON that a low-level function keeps
 
 
 class RecordedStep(NamedTuple):
@@ -49,9 +51,11 @@ class Record:
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        """Copy the JSON of the previous round, which stays as it is."""
-        self.answers = {key: dict(answers) for key, answers in document.get("answers", EMPTY).items()}
-        self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", EMPTY).items()}
+        """Copy the JSON of the previous round, a RecordJSON, which stays as it is."""
+        self.answers: dict[str, dict[str, JSONObject]] = {
+            key: dict(answers) for key, answers in document.get("answers", {}).items()
+        }
+        self.steps = {key: RecordedStep(*step) for key, step in document.get("steps", {}).items()}
         self.sheds: int = document.get("sheds", 0)
         self.began: int | None = document.get("began")
         self.lost_answers: int = document.get("lost_answers", 0)
@@ -65,9 +69,9 @@ class Record:
         if not answers:
             self.answers.pop(key, None)
 
-    def to_json(self, sheds: int) -> dict[str, Any]:
+    def to_json(self, sheds: int) -> RecordJSON:
         """Return the record for the next round, as JSON. `sheds` counts this round, too."""
-        document = {
+        members = {
             "answers": {key: dict(answers) for key, answers in self.answers.items()} or None,
             "steps": {key: step.to_json() for key, step in self.steps.items()} or None,
             "sheds": sheds or None,
@@ -76,4 +80,4 @@ class Record:
             "progress": self.progress,
             "state": self.state,
         }
-        return {name: value for name, value in document.items() if value is not None}
+        return cast("RecordJSON", {name: value for name, value in members.items() if value is not None})

@@ -49,5 +49,4 @@ def _read_roots(response: JSONObject) -> list[JSONObject]:
     roots = response.get("roots")
     if isinstance(roots, list) and all(isinstance(root, dict) and isinstance(root.get("uri"), str) for root in roots):
         return roots
-    reason = "the answer was not a list of roots"
-    raise InvalidAnswer(reason)
+    raise InvalidAnswer("the answer was not a list of roots")

@@ -42,8 +42,7 @@ class RunningSteps:
             must_finish: tells, when the caller is cancelled, whether the work goes on. It must if a question has ended
                 the round, because the next round needs the result. If not, the author's code has cancelled the step.
         """
-        # whoever awaits this has imported it; steps that are not async do not need it
-        import asyncio
+        import asyncio  # async handlers have imported it, and others do not need it
 
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
@@ -58,7 +57,6 @@ class RunningSteps:
 
     async def wait_for_tasks(self) -> None:
         """Wait for the work that still goes on in tasks."""
-        # its caller runs in it
         import asyncio
 
         while self._tasks:

@@ -19,8 +19,11 @@ from mcp_functions.schemas.forms import InvalidAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
 
     from mcp_functions.protocol.wire_types import JSONObject, Model
+
+    Messages: TypeAlias = "str | Sequence[JSONObject | Model]"
 
 
 class Sample(Capability):
@@ -28,15 +31,12 @@ class Sample(Capability):
 
     needs_state = True
 
-    def __call__(
-        self, key: str, messages: str | Sequence[JSONObject | Model], *, max_tokens: int, **options: object
-    ) -> JSONObject:
+    def __call__(self, key: str, messages: Messages, *, max_tokens: int, **options: object) -> JSONObject:
         """Return the model's message (CreateMessageResult), in this round or a later one.
 
         Args:
             key: the question's key in `inputRequests`.
-            messages: the messages, as dicts or as SamplingMessage objects of the official SDK; a string is one message
-                of the user.
+            messages: dicts or SamplingMessage objects of the official SDK; a string is one message of the user.
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
@@ -52,11 +52,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
     """Asks the client's model: `SampleQuestion("Summarise …", max_tokens=200)`. Its arguments are those of `Sample`."""
 
     def __init__(
-        self,
-        messages: str | Sequence[JSONObject | Model],
-        max_tokens: int,
-        options: Mapping[str, Any] | None = None,
-        key: str = "",
+        self, messages: Messages, max_tokens: int, options: Mapping[str, Any] | None = None, key: str = ""
     ) -> None:
         """Take the params of the request, under their names in Python, and the key.
 
@@ -74,8 +70,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a CreateMessageRequest as JSON, with the function that reads its CreateMessageResult."""
         if self.max_tokens < 1:
-            rule = "max_tokens must be 1 or more"
-            raise DeveloperError(rule)
+            raise DeveloperError("max_tokens must be 1 or more")
         messages = self.messages
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
@@ -84,8 +79,7 @@ class SampleQuestion(InputRequest["dict[str, Any]"]):
         try:
             options = to_json(dict(self.options))
         except NotJson as error:
-            rule = f"JSON cannot carry the options of the question to the model ({error})"
-            raise DeveloperError(rule) from None
+            raise DeveloperError(f"JSON cannot carry the options of the question to the model ({error})") from None
         params: Any = {**options, "messages": wire_messages, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
 
@@ -111,16 +105,14 @@ def _check_tool_results(messages: Sequence[JSONObject]) -> None:
         results = {block["toolUseId"] for block in blocks if block.get("type") == "tool_result"}
         # "user messages that contain tool results MUST contain ONLY tool results"
         if results and len(results) != len(blocks):
-            rule = "a message with a tool_result must hold tool_results alone"
-            raise DeveloperError(rule)
+            raise DeveloperError("a message with a tool_result must hold tool_results alone")
         # "every assistant message containing ToolUseContent … MUST be followed by a user message" with every result
         if results != uses:
             rule = "a message must have a tool_result for each tool_use of the message before, and for nothing else"
             raise DeveloperError(rule)
         uses = {block["id"] for block in blocks if block.get("type") == "tool_use"}
     if uses:
-        rule = "the last message must have no tool_use"
-        raise DeveloperError(rule)
+        raise DeveloperError("the last message must have no tool_use")
 
 
 def _read_message(response: JSONObject) -> JSONObject:
@@ -128,5 +120,4 @@ def _read_message(response: JSONObject) -> JSONObject:
     match response:
         case {"role": "user" | "assistant", "content": dict() | list(), "model": str()}:
             return response
-    reason = "the answer was not a message"
-    raise InvalidAnswer(reason)
+    raise InvalidAnswer("the answer was not a message")

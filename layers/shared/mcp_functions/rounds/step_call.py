@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import json
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.plain_values import is_json, type_name
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.rounds.round import Round
 
-# the limit of one recorded result, because the client carries all of them in each request
-MAX_BYTES = 8 * 1024
+MAX_BYTES = 8 * 1024  # of one recorded result: the client carries all of them in each request
 
 
 class StepCall:
@@ -46,18 +46,20 @@ class StepCall:
         self._returns = read_return_type(function)
         outer = round_.running_step()
         if outer:
-            self._fail("step {key!r} runs inside step {outer!r}: a step is recorded as a whole", outer=outer.key)
+            rule = "step {key!r} runs inside step {outer!r}: a step is recorded as a whole"
+            raise self._failed(rule, outer=outer.key)
         if not isinstance(key, str):
-            self._fail("a step's key is text, and not of type {type}", type=type(key).__name__)
+            raise self._failed("a step's key is text, and not of type {type}", type=type(key).__name__)
         try:
             self._arguments_digest = digest_arguments(args, kwargs)
-        except (TypeError, ValueError, RecursionError):
-            self._fail("step {key!r}: JSON cannot carry the arguments of {function}")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._failed("step {key!r}: JSON cannot carry the arguments of {function}") from error
         try:
             if self._returns:
                 self._returns.check_recordable()
         except TypeError as error:
-            self._fail("step {key!r}: {function} is annotated as returning what no record gives back: {why}", why=error)
+            rule = "step {key!r}: {function} is annotated as returning what no record gives back: {why}"
+            raise self._failed(rule, why=error) from error
 
     def run(self, max_seconds: float | None) -> object:
         """Return the recorded result; run the function first if the record has none.
@@ -94,7 +96,7 @@ class StepCall:
         with round_.lock:  # of two threads, only one may begin the step
             round_.check_not_ended()
             if self._key in round_.running_steps.keys:
-                self._fail(
+                raise self._failed(
                     "step {key!r} is called again while its first call still runs, in another task or thread: "
                     "give each call a key of its own"
                 )
@@ -103,7 +105,7 @@ class StepCall:
                 round_.running_steps.keys.add(self._key)
                 return True
             if recorded.arguments_digest != self._arguments_digest:
-                self._fail(
+                raise self._failed(
                     "step {key!r} ran with other arguments before: give each call a key of its own, a new one too if "
                     "a deployment calls it with something else, and make its arguments from what later rounds know as "
                     "well"
@@ -118,7 +120,7 @@ class StepCall:
         """
         round_ = self._round
         if round_.lease and not round_.lease.renew_before_step(round_):
-            round_.interrupt()  # the task was cancelled, or another worker has it
+            raise round_.interrupted()  # the task was cancelled, or another worker has it
         if round_.options.single_use:
             round_.require_state()
         if not round_.has_new_step:
@@ -127,7 +129,7 @@ class StepCall:
             with round_.lock:
                 max_seconds = max(step.milliseconds for step in round_.record.steps.values()) / 1000
         if round_.request.now() + max_seconds > round_.steps_must_end:
-            round_.shed()
+            raise round_.shed()
 
     def _run_and_record(self) -> None:
         """Call the function in this thread, and record its result."""
@@ -140,7 +142,7 @@ class StepCall:
         if inspect.isawaitable(result):
             if inspect.iscoroutine(result):
                 result.close()  # otherwise Python warns that it was never awaited
-            self._fail("step {key!r} calls an async function: await step.wait({key!r}, …)")
+            raise self._failed("step {key!r} calls an async function: await step.wait({key!r}, …)")
         self._record(result, began)
 
     async def _await_and_record(self) -> None:
@@ -160,22 +162,21 @@ class StepCall:
         with round_.lock:
             round_.record.steps[self._key] = step
         if round_.lease and not round_.lease.save_step(round_):
-            # another worker has the task: this one must not run a step after one that was not saved
-            round_.interrupt()
+            # Another worker has the task, so this one must not run a step after one that was not saved.
+            raise round_.interrupted()
 
     def _to_json(self, result: object) -> tuple[object, bool]:
         """Return the result as JSON, which must be small, and tell whether later rounds can read it as its type."""
         try:
             written, fits = self._write(result)
             text = dumps(written)
-            # later rounds read this text, so this round must read the same value
-            value = json.loads(text)
-        except (TypeError, ValueError, RecursionError):
-            self._fail("step {key!r}: JSON cannot carry what {function} returned")
+            value = json.loads(text)  # later rounds read this text, so this round reads it, too
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._failed("step {key!r}: JSON cannot carry what {function} returned") from error
         size = len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
             rule = "step {key!r} returned {size} bytes of at most {most}: keep a reference instead"
-            self._fail(rule, size=size, most=MAX_BYTES)
+            raise self._failed(rule, size=size, most=MAX_BYTES)
         return value, fits
 
     def _write(self, result: object) -> tuple[object, bool]:
@@ -216,12 +217,12 @@ class StepCall:
                 "the recorded result of step {key!r} does not fit what {function} says it returns: "
                 "it {problem} (new fields need defaults, for conversations that are under way)"
             )
-            self._fail(rule, problem=error)
+            raise self._failed(rule, problem=error) from error
 
     @property
     def _name(self) -> str:
         return str(getattr(self._function, "__name__", type(self._function).__name__))
 
-    def _fail(self, rule: str, **values: object) -> NoReturn:
-        """End the round with a DeveloperError (`Round.fail`). The rule may name the `{key}` and the `{function}`."""
-        self._round.fail(rule, key=self._key, function=self._name, **values)
+    def _failed(self, rule: str, **values: object) -> DeveloperError:
+        """Return the error that the caller raises (`Round.failed`). The rule may have a `{key}` and a `{function}`."""
+        return self._round.failed(DeveloperError(rule, key=self._key, function=self._name, **values))

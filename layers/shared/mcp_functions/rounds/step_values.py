@@ -14,7 +14,7 @@ import inspect
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from mcp_functions.protocol.errors import is_on_lambda
+from mcp_functions.protocol.errors import DeveloperError, is_on_lambda
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.plain_values import NotJson, to_json
 from mcp_functions.schemas.type_reader import read_type
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.json_types import JsonType
 
-# enough that two lists of arguments are never equal by chance; every state carries the digests
-DIGEST_BYTES = 16
-# for a value that is more than its record
+DIGEST_BYTES = 16  # so that two lists of arguments never have one digest by chance
 ADVICE = "annotate the type itself, without secrets or excluded fields"
 
 
@@ -47,14 +45,13 @@ def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> st
 def _sort_sets(value: object) -> object:
     """Return a value with a sorted list for each set in it, also inside models and dataclasses."""
     if isinstance(value, set | frozenset):
-        # by `repr`, because members of two types do not compare
-        return sorted(map(_sort_sets, value), key=repr)
+        return sorted(map(_sort_sets, value), key=repr)  # members of two types do not compare
     if isinstance(value, dict):
         return {key: _sort_sets(member) for key, member in value.items()}
     if isinstance(value, list | tuple):
         return [_sort_sets(member) for member in value]
     if hasattr(value, "model_dump"):
-        # a warning would quote values in the log
+        # A warning would quote values in the log.
         return _sort_sets(value.model_dump(by_alias=True, warnings=False))
     if is_dataclass(value) and not isinstance(value, type):
         return {name: _sort_sets(getattr(value, name)) for name in value.__dataclass_fields__}
@@ -66,7 +63,6 @@ def to_record(value: object) -> object:
     try:
         return to_json(value)
     except NotJson:
-        # only for values that no tool may return
         from pydantic_core import to_jsonable_python
 
         return to_jsonable_python(value, by_alias=True)
@@ -83,8 +79,7 @@ def warn_of_loss(problem: str, advice: str, round_: Round) -> None:
         round_: the round, which ends with a DeveloperError in a test or on an author's own machine.
     """
     if not is_on_lambda():
-        round_.fail("{problem}: {advice}", problem=problem, advice=advice)
-    # few functions lose a part of a value
+        raise round_.failed(DeveloperError("{problem}: {advice}", problem=problem, advice=advice))
     import logging
 
     logging.getLogger("mcp_functions").warning(problem)

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn, ParamSpec, TypeVar, cast
 from uuid import UUID
 
+from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.step_call import StepCall
 
@@ -94,7 +95,8 @@ class Step(Capability):
         """
         step = self._round.running_step()
         if step is None:
-            self._round.fail("step.key is the key of a running step: read it in the function that the step calls")
+            rule = "step.key is the key of a running step: read it in the function that the step calls"
+            raise self._round.failed(DeveloperError(rule))
         # The digest is base64url, without a zero byte. So two pairs of key and digest never give the same text.
         name = f"{step.key}\0{step.arguments_digest}"
         return self._derive("step", name, length=16).hex()
@@ -109,9 +111,8 @@ class Step(Capability):
 
     def random(self, key: str) -> float:
         """Return a number in [0, 1) for a key, the same in all rounds of this conversation."""
-        # 48 bits, which a float holds exactly
         number = int.from_bytes(self._derive("random", key, length=6))
-        return number / 2**48
+        return number / 2**48  # a float holds 48 bits exactly
 
     def shed(self) -> NoReturn:
         """End the round here, without a question: the next round continues the work.
@@ -121,13 +122,14 @@ class Step(Capability):
             DeveloperError: this round recorded no step, so the next round would only repeat it.
             ToolError: too many rounds in a row ended without a question.
         """
-        self._round.shed()
+        raise self._round.shed()
 
     def _derive(self, purpose: str, key: str, *, length: int) -> bytes:
         """Return bytes for a key: the same in all rounds of this conversation, and others in any other one."""
         flow = self._round.history.flow
         if not flow:
-            self._round.fail("only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set")
+            rule = "only a conversation that can be sealed has keys of its own: MCP_KMS_KEYS is not set"
+            raise self._round.failed(DeveloperError(rule))
         return hashlib.sha256(f"mcp-functions\0{purpose}\0{flow}\0{key}".encode()).digest()[:length]
 
 
@@ -152,8 +154,7 @@ class KeyedStep:
 
         @functools.wraps(function)
         def keyed(*args: object, **kwargs: object) -> R:
-            # raises InputRequired in the first round, which has no state
-            self._round.require_state()
+            self._round.require_state()  # in the first round it raises InputRequired
             return function(*args, key=self._step.key, **kwargs)
 
         return keyed

@@ -5,7 +5,7 @@ Not finished: this client declares no way to ask its user. It asks: Which seat? 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from mcp_functions.protocol.constants import META_CLIENT_REVISION
 from mcp_functions.protocol.errors import MissingRequiredClientCapability, capability_names
@@ -14,7 +14,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import InputRequest, ListEntry, Meta
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, ListEntry, Meta, Schema
 
 ASK_YOURSELF = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
@@ -29,15 +29,14 @@ class AskingHandler(Protocol):
     answer_within: int  # how long an answer is accepted, in seconds
     may_show_form: bool
     ask_in_words: Sequence[str]  # keys of the questions whose answers the model may pass on
-    # capabilities that the client must declare, for example "elicitation.url"
-    requires: Sequence[str]
+    requires: Sequence[str]  # capabilities that the client must declare, as "elicitation.url"
 
     def describe(self) -> ListEntry:
         """Write its entry in a list."""
 
 
 def explain(
-    handler: AskingHandler, questions: Mapping[str, InputRequest], missing: Mapping[str, Any], meta: Meta
+    handler: AskingHandler, questions: Mapping[str, InputRequest], missing: ClientCapabilities, meta: Meta
 ) -> str:
     """Return the text of the result of such a call.
 
@@ -61,7 +60,7 @@ def explain(
     return unfinished_text(reason, map(describe_request, questions.values()), handler.kind, _finisher(handler, missing))
 
 
-def _finisher(handler: AskingHandler, missing: Mapping[str, Any]) -> str:
+def _finisher(handler: AskingHandler, missing: ClientCapabilities) -> str:
     """Say which client can finish a call: what it needs is missing here, or it must continue a call."""
     needed = [name.removesuffix(".form") for name in capability_names(missing)] or ["elicitation"]
     may_show_form = handler.may_show_form and all(name.startswith("elicitation") for name in needed)
@@ -73,13 +72,13 @@ def reads_errors(meta: Meta) -> bool:
     return META_CLIENT_REVISION in meta
 
 
-def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
+def is_required(handler: AskingHandler, missing: ClientCapabilities) -> bool:
     """Tell whether a handler declares that it cannot do without one of the missing capabilities."""
     return any(value_at(missing, *required.split(".")) is not None for required in handler.requires)
 
 
 def missing_capability_error(
-    missing: Mapping[str, Any], questions: Mapping[str, InputRequest], meta: Meta
+    missing: ClientCapabilities, questions: Mapping[str, InputRequest], meta: Meta
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 
@@ -124,7 +123,7 @@ def describe_request(request: InputRequest) -> str:
     return f"{params['message']} ({'; '.join(described)})"
 
 
-def _describe_field(field: Mapping[str, Any]) -> str:
+def _describe_field(field: Schema) -> str:
     """Return the choices that a field of a form offers, or its description, or else its type."""
     choices = field.get("enum") or [choice["const"] for choice in field.get("oneOf", ())]
     if choices:
