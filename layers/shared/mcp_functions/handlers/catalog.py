@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         PropertyOfTools,
         Server,
     )
-    from mcp_functions.protocol.wire_types import Implementation, ListEntry, ServerInfo
+    from mcp_functions.protocol.wire_types import Implementation, ListEntry
 
 LISTS_BY_KIND: Mapping[str, ListName] = {
     "tool": "tools",
@@ -186,7 +186,7 @@ def describe_server(instructions: str | None, server_info: object) -> Server:
     if server_info is not None:
         from mcp_functions.protocol import hints
 
-        description["serverInfo"] = cast("ServerInfo", hints.read_server_info(server_info))
+        description["serverInfo"] = hints.read_server_info(server_info)
     return description
 
 

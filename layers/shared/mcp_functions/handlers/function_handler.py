@@ -189,6 +189,6 @@ def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> 
     """Read the options for the `icons` and the `_meta` of an entry; tags are a member of `_meta`."""
     if icons is None and meta is None and not tags:
         return None, None
-    from mcp_functions.protocol import hints
+    from mcp_functions.protocol import entry_meta, hints
 
-    return hints.read_icons(icons), hints.add_tags(hints.read_meta(meta), tags)
+    return hints.read_icons(icons), entry_meta.read_meta(meta, tags)

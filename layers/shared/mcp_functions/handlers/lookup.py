@@ -171,8 +171,10 @@ def name_of(catalog: Catalog, target: Target) -> str:
 
 def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
-    schemas = (entry["inputSchema"] for entry in catalog["tools"] if entry["name"] == name)
-    return header_parameters.find(next(schemas, {}))
+    for entry in catalog["tools"]:
+        if entry["name"] == name:
+            return header_parameters.find(entry["inputSchema"])
+    return {}
 
 
 def check_headers(declared: HeaderParameters, params: Params, received: Mapping[str, str]) -> None:

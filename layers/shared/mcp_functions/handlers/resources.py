@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import P, R
@@ -81,7 +81,7 @@ class Resource(CompletableHandler[P, R]):
         if annotations is not None:
             from mcp_functions.protocol import hints
 
-            self._annotations = cast("Annotations", hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS))
+            self._annotations = hints.read_annotations(annotations)
         self._ttl_ms = ttl_ms
         self._cache_scope = cache_scope
         self._type = return_types.read_plain_type(self._signature.returns)

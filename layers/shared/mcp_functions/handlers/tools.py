@@ -13,7 +13,7 @@ says.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
@@ -191,7 +191,7 @@ def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations 
         return None
     from mcp_functions.protocol import hints
 
-    return cast("ToolAnnotations", hints.read_annotations(given, hints.TOOL_ANNOTATIONS))
+    return hints.read_tool_annotations(given)
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:

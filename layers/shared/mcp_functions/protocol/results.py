@@ -58,7 +58,6 @@ def call_tool_result(
         return {"content": _blocks([value]), "isError": False}
     if isinstance(value, str | None) and not promises_structured:
         return {"content": [] if value is None else [_text(value)], "isError": False}
-    # raises for every other type of the protocol
     plain, text = _plain_and_text(value, TOOL_RETURNS, write)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
@@ -96,7 +95,6 @@ def get_prompt_result(value: object, description: str | None) -> ResultObject:
     Raises:
         DeveloperError: a prompt may not return a value of this type.
     """
-    # other functions do not need it
     from mcp_functions.protocol import content_blocks
 
     result: ResultObject = {}
@@ -134,7 +132,6 @@ def read_resource_contents(
         contents = contents.contents
     items = contents if isinstance(contents, list | tuple) else [contents]
     if kind or _holds_content(items):
-        # plain values do not need it
         from mcp_functions.protocol import content_blocks
 
         return [content_blocks.resource_contents(item, uri) for item in items]
@@ -149,22 +146,21 @@ def read_resource_contents(
 
 
 def _holds_content(values: Iterable[object]) -> bool:
-    # each type is looked up once, because a list may be long
+    # Each type is looked up once, because a list may be long.
     types = {type(value) for value in values}
     return any(content_kind_of_type(cls) for cls in types)
 
 
 def _text(text: str) -> ContentBlock:
     try:
-        text.encode()  # a check
+        text.encode()
     except UnicodeEncodeError:
-        raise DeveloperError(rule="the function returned text with half of a surrogate pair") from None
+        raise DeveloperError("the function returned text with half of a surrogate pair") from None
     return {"type": "text", "text": text}
 
 
 def _blocks(values: Iterable[object], write: Write = to_json) -> list[ContentBlock]:
     """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
-    # plain values do not need it
     from mcp_functions.protocol import content_blocks
 
     blocks = []
@@ -190,9 +186,8 @@ def _whole_result(value: object, write: Write) -> ResultObject:
     is_of_toolkit = any(base.__module__ == "mcp_functions.protocol.content" for base in type(value).__mro__)
     absent = ... if is_of_toolkit else None
     if structured is not absent:
-        result["structuredContent"], _json = _plain_and_text(
-            structured, TOOL_RETURNS, to_json if result["isError"] else write
-        )
+        write = to_json if result["isError"] else write
+        result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS, write)
     meta = getattr(value, "meta", None)
     if meta:
         result["_meta"], _json = _plain_and_text(dict(meta), TOOL_RETURNS)
@@ -207,20 +202,14 @@ def _member(value: object, name: str, old_name: str) -> object:
 
 
 def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tuple[Any, str]:
-    """Write a value as plain JSON values, and these as JSON text.
+    """Write what a function returned as plain JSON values, and these as text.
 
-    Args:
-        value: the value that an author's function returned, or a part of it.
-        allowed: what the function may return, for the error text.
-        write: writes the plain JSON values.
-
-    Raises:
-        DeveloperError: JSON cannot hold the value.
+    If JSON cannot hold it, raise a DeveloperError, which also says what the function is `allowed` to return.
     """
     try:
         plain = write(value)
         text = dumps(plain)
-        text.encode()  # a check: it raises for half of a surrogate pair
+        text.encode()
     except NotJson as error:
         reason = str(error)
     except UnicodeEncodeError:
@@ -231,4 +220,4 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
         reason = f"{type_name(value)} with NaN, Infinity or too many digits"
     else:
         return plain, text
-    raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")
+    raise DeveloperError(f"JSON cannot carry what the function returned ({reason}): {allowed}")

@@ -1,149 +1,21 @@
-"""TypedDicts of the specification (schema.ts of 2026-07-28), as far as this server reads or writes them.
+"""The objects of the specification (schema.ts of 2026-07-28) as TypedDicts, with the members that this package uses.
 
-Messages are plain dicts. These types have the names of the schema. Only type checkers use them: other modules import
-them under `TYPE_CHECKING`.
+Messages are plain dicts; these types name their members. One type stands for all requests, and one for all results:
+their members are listed by method. Only type checkers use this module: import it under `TYPE_CHECKING`.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
 
-RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
 JSONObject: TypeAlias = "dict[str, Any]"
-TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+RequestId: TypeAlias = "str | int"
 Role: TypeAlias = Literal["user", "assistant"]
+TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 
-class Model(Protocol):
-    """A model of the official SDK, which an author may give instead of a dict."""
-
-    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
-        """Write it as a dict."""
-
-
-# Information about a request or a result (RequestMetaObject, MetaObject). It may have other members.
-Meta = TypedDict(
-    "Meta",
-    {
-        "io.modelcontextprotocol/protocolVersion": str,
-        "io.modelcontextprotocol/clientCapabilities": "ClientCapabilities",
-        "io.modelcontextprotocol/clientInfo": "Implementation",
-        "io.modelcontextprotocol/serverInfo": "Implementation",
-        "io.modelcontextprotocol/logLevel": str,
-        "progressToken": RequestId,
-        # of 2025-11-25
-        "io.modelcontextprotocol/related-task": JSONObject,
-        # of this toolkit (`constants.OWN_META`)
-        "mcp-functions/earlier": str,
-        "mcp-functions/form": JSONObject,
-        "mcp-functions/task-ttl": int,
-    },
-    total=False,
-)
-
-
-class ClientCapabilities(TypedDict, total=False):
-    """What a client can do. An extension's member has its name, and its settings."""
-
-    elicitation: JSONObject
-    sampling: JSONObject
-    roots: JSONObject
-    extensions: dict[str, JSONObject]
-
-
-class InputRequest(TypedDict):
-    """A question of a server, in the `inputRequests` of a result."""
-
-    method: str
-    params: NotRequired[InputRequestParams]
-
-
-class InputRequestParams(TypedDict, total=False):
-    """The params of an `elicitation/create`, `sampling/createMessage` or `roots/list`."""
-
-    _meta: Meta
-    # elicitation/create
-    mode: Literal["form", "url"]
-    message: str
-    requestedSchema: Schema
-    url: str
-    elicitationId: str
-    # sampling/createMessage
-    messages: list[SamplingMessage]
-    modelPreferences: JSONObject
-    systemPrompt: str
-    includeContext: str
-    temperature: float
-    maxTokens: int
-    stopSequences: list[str]
-    metadata: JSONObject
-    tools: list[ListEntry]
-    toolChoice: JSONObject
-
-
-InputRequests: TypeAlias = "dict[str, InputRequest]"  # by key
-InputResponses: TypeAlias = "dict[str, InputResponse]"
-
-
-class SamplingMessage(TypedDict):
-    """A message for the client's model."""
-
-    role: Role
-    content: ContentBlock | list[ContentBlock]
-
-
-class InputResponse(TypedDict, total=False):
-    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
-
-    # elicitation/create
-    action: Literal["accept", "decline", "cancel"]
-    # the fields of a form; of sampling/createMessage the content of the message
-    content: JSONValue
-    # sampling/createMessage
-    role: Role
-    model: str
-    stopReason: str
-    # roots/list
-    roots: list[JSONObject]
-    # an error in place of a result: only an elicitation has an action to refuse it
-    code: int
-    message: str
-
-
-class Params(TypedDict, total=False):
-    """The params of a request. Each method has some of these members, and a client may send others."""
-
-    _meta: Meta
-    # tools/call, prompts/get and resources/read
-    name: str
-    uri: str
-    arguments: JSONObject
-    inputResponses: InputResponses
-    requestState: str
-    # the lists
-    cursor: str
-    # completion/complete
-    ref: JSONObject
-    argument: JSONObject
-    context: JSONObject
-    # the tasks extension
-    taskId: str
-    task: JSONObject
-    # notifications
-    requestId: RequestId
-    reason: str
-    progressToken: RequestId
-    progress: float
-    total: float
-    message: str
-    logger: str
-    data: JSONValue
-    # revisions of 2025
-    protocolVersion: str
-    capabilities: ClientCapabilities
-    clientInfo: Implementation
-    level: str
+# ---- Messages
 
 
 class JSONRPCRequest(TypedDict):
@@ -182,17 +54,91 @@ class Error(TypedDict):
     data: NotRequired[JSONValue]
 
 
-class JSONRPCResponse(TypedDict):
-    """A response: it has a `result` or an `error`."""
+# Information about a message (MetaObject). It may have other members, and those of this toolkit (`constants.OWN_META`).
+Meta = TypedDict(
+    "Meta",
+    {
+        "io.modelcontextprotocol/protocolVersion": str,
+        "io.modelcontextprotocol/clientCapabilities": "ClientCapabilities",
+        "io.modelcontextprotocol/clientInfo": "Implementation",
+        "io.modelcontextprotocol/serverInfo": "Implementation",
+        "io.modelcontextprotocol/logLevel": str,
+        # of 2025-11-25
+        "io.modelcontextprotocol/related-task": JSONObject,
+        "progressToken": RequestId,
+        "mcp-functions/form": JSONObject,
+        "mcp-functions/earlier": str,
+        "mcp-functions/task-ttl": int,
+    },
+    total=False,
+)
 
-    jsonrpc: Literal["2.0"]
-    id: RequestId | None
-    result: NotRequired[ResultObject]
-    error: NotRequired[Error]
+
+class ClientCapabilities(TypedDict, total=False):
+    """What a client can do. An extension's member has its name, and its settings."""
+
+    elicitation: JSONObject
+    sampling: JSONObject
+    roots: JSONObject
+    extensions: dict[str, JSONObject]
+
+
+class ServerInfo(TypedDict, total=False):
+    """What a server says of itself, beside its name and version."""
+
+    title: str
+    description: str
+    websiteUrl: str
+    icons: list[Icon]
+
+
+class Implementation(ServerInfo, total=False):
+    """The name and version of a client or a server, and what it says of itself."""
+
+    name: str
+    version: str
+
+
+# ---- Requests and results
+
+
+class Params(TypedDict, total=False):
+    """The params of a request or a notification. A client may send others."""
+
+    _meta: Meta
+    # tools/call, prompts/get and resources/read
+    name: str
+    uri: str
+    arguments: JSONObject
+    inputResponses: InputResponses
+    requestState: str
+    # the lists
+    cursor: str
+    # completion/complete
+    ref: JSONObject
+    argument: JSONObject
+    context: JSONObject
+    # the tasks extension
+    taskId: str
+    task: JSONObject
+    # notifications
+    requestId: RequestId
+    reason: str
+    progressToken: RequestId
+    progress: float
+    total: float
+    message: str
+    logger: str
+    data: JSONValue
+    # revisions of 2025
+    protocolVersion: str
+    capabilities: ClientCapabilities
+    clientInfo: Implementation
+    level: str
 
 
 class ResultObject(TypedDict, total=False):
-    """The result of a request. Each method has some of these members."""
+    """The result of a request."""
 
     _meta: Meta
     resultType: Literal["complete", "input_required", "task"]
@@ -202,7 +148,7 @@ class ResultObject(TypedDict, total=False):
     isError: bool
     # prompts/get and resources/read
     description: str
-    messages: list[JSONObject]
+    messages: list[PromptMessage]
     contents: list[ContentBlock]
     # a result that asks
     inputRequests: InputRequests
@@ -213,9 +159,6 @@ class ResultObject(TypedDict, total=False):
     resources: list[ListEntry]
     resourceTemplates: list[ListEntry]
     nextCursor: str
-    # the skills extension
-    skills: list[SkillEntry]
-    skill: SkillEntry
     ttlMs: int
     cacheScope: Literal["public", "private"]
     # server/discover
@@ -224,9 +167,6 @@ class ResultObject(TypedDict, total=False):
     instructions: str
     # completion/complete
     completion: JSONObject
-    # initialize, in revisions of 2025
-    protocolVersion: str
-    serverInfo: Implementation
     # the tasks extension
     taskId: str
     status: TaskStatus
@@ -235,6 +175,19 @@ class ResultObject(TypedDict, total=False):
     lastUpdatedAt: str
     pollIntervalMs: int
     result: ResultObject
+    error: Error
+    # the skills extension
+    skills: list[SkillEntry]
+    skill: SkillEntry
+    # initialize, in revisions of 2025
+    protocolVersion: str
+    serverInfo: Implementation
+
+
+class TaskOutcome(TypedDict, total=False):
+    """How a task ended: the result of its request, or an error."""
+
+    result: JSONValue
     error: Error
 
 
@@ -251,9 +204,78 @@ class ContentBlock(TypedDict, total=False):
     title: str
     description: str
     size: int
+    icons: list[Icon]
     resource: ContentBlock
     annotations: Annotations
     _meta: Meta
+
+
+class PromptMessage(TypedDict):
+    """A message of a prompt."""
+
+    role: Role
+    content: ContentBlock
+
+
+# ---- Questions of a server, and their answers
+
+
+InputRequests: TypeAlias = "dict[str, InputRequest]"  # by key
+InputResponses: TypeAlias = "dict[str, InputResponse]"
+
+
+class InputRequest(TypedDict):
+    """A question of a server, in the `inputRequests` of a result."""
+
+    method: str
+    params: NotRequired[InputRequestParams]
+
+
+class InputRequestParams(TypedDict, total=False):
+    """The params of a question."""
+
+    _meta: Meta
+    # elicitation/create
+    mode: Literal["form", "url"]
+    message: str
+    requestedSchema: Schema
+    url: str
+    elicitationId: str
+    # sampling/createMessage
+    messages: list[SamplingMessage]
+    includeContext: str
+    maxTokens: int
+    metadata: JSONObject
+    tools: list[ListEntry]
+    toolChoice: JSONObject
+
+
+class SamplingMessage(TypedDict):
+    """A message for the client's model."""
+
+    role: Role
+    content: ContentBlock | list[ContentBlock]
+
+
+class InputResponse(TypedDict, total=False):
+    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
+
+    # elicitation/create
+    action: Literal["accept", "decline", "cancel"]
+    # the fields of a form; of sampling/createMessage the content of the message
+    content: JSONValue
+    # sampling/createMessage
+    role: Role
+    model: str
+    stopReason: str
+    # roots/list
+    roots: list[JSONObject]
+    # an error in place of a result: only an elicitation has an action to refuse it
+    code: int
+    message: str
+
+
+# ---- What is listed
 
 
 class ListEntry(TypedDict, total=False):
@@ -268,7 +290,6 @@ class ListEntry(TypedDict, total=False):
     inputSchema: Schema
     outputSchema: Schema
     annotations: ToolAnnotations | Annotations
-    execution: JSONObject
     # a prompt
     arguments: list[PromptArgument]
     # a resource, or a template
@@ -287,12 +308,38 @@ class PromptArgument(TypedDict):
     required: NotRequired[bool]
 
 
-class SkillFile(TypedDict):
-    """A file of a skill (SEP-2640)."""
+class Annotations(TypedDict, total=False):
+    """Hints about how a client should use content."""
 
-    uri: str
-    size: int
-    digest: str
+    audience: list[Role]
+    priority: float
+    lastModified: str
+
+
+class ToolAnnotations(TypedDict, total=False):
+    """Hints about what a tool does. A client need not trust them."""
+
+    title: str
+    readOnlyHint: bool
+    destructiveHint: bool
+    idempotentHint: bool
+    openWorldHint: bool
+
+
+class Icon(TypedDict):
+    """An image that a client may show beside a name."""
+
+    src: str
+    mimeType: NotRequired[str]
+    sizes: NotRequired[list[str]]
+    theme: NotRequired[Literal["light", "dark"]]
+
+
+class Model(Protocol):
+    """A model of the official SDK, which an author may give instead of a dict."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Write it as a dict."""
 
 
 class SkillEntry(TypedDict):
@@ -301,6 +348,14 @@ class SkillEntry(TypedDict):
     uri: str
     frontmatter: JSONObject
     resources: list[SkillFile]
+
+
+class SkillFile(TypedDict):
+    """A file of a skill (SEP-2640)."""
+
+    uri: str
+    size: int
+    digest: str
 
 
 # A JSON Schema of 2020-12, with the keywords that this package writes and reads. It may have others.
@@ -320,10 +375,15 @@ Schema = TypedDict(
         "anyOf": "list[Schema]",
         "oneOf": "list[Schema]",
         "allOf": "list[Schema]",
+        # OpenAPI's, of a tagged union
+        "discriminator": "Discriminator",
         "properties": "dict[str, Schema]",
         "required": list[str],
         "additionalProperties": "bool | Schema",
+        "patternProperties": "dict[str, Schema]",
         "propertyNames": "Schema",
+        "minProperties": int,
+        "maxProperties": int,
         "items": "bool | Schema",
         "prefixItems": "list[Schema]",
         "minItems": int,
@@ -337,57 +397,19 @@ Schema = TypedDict(
         "maximum": float,
         "exclusiveMinimum": float,
         "exclusiveMaximum": float,
-        "multipleOf": float,
-        "contentEncoding": str,
-        "contentMediaType": str,
+        "examples": list[JSONValue],
+        "deprecated": bool,
+        "readOnly": bool,
+        "writeOnly": bool,
+        "$comment": str,
         "x-mcp-header": str,
     },
     total=False,
 )
 
 
-class Icon(TypedDict):
-    """An image that a client may show beside a name."""
+class Discriminator(TypedDict):
+    """The name of the tag, and the `$ref` of the member for each tag."""
 
-    src: str
-    mimeType: NotRequired[str]
-    sizes: NotRequired[list[str]]
-    theme: NotRequired[Literal["light", "dark"]]
-
-
-class Implementation(TypedDict, total=False):
-    """The name and version of a client or a server, and what it says of itself."""
-
-    name: str
-    version: str
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
-
-
-class ServerInfo(TypedDict, total=False):
-    """What a server says of itself, beside its name and version (Implementation)."""
-
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
-
-
-class Annotations(TypedDict, total=False):
-    """Hints about how a client should use content."""
-
-    audience: list[Role]
-    priority: float
-    lastModified: str
-
-
-class ToolAnnotations(TypedDict, total=False):
-    """Hints about what a tool does. A client need not trust them."""
-
-    title: str
-    readOnlyHint: bool
-    destructiveHint: bool
-    idempotentHint: bool
-    openWorldHint: bool
+    propertyName: str
+    mapping: dict[str, str]
