@@ -84,7 +84,7 @@ def aws() -> Lambda:
 
 
 def send(aws: Lambda, event: dict[str, Any], settings: Settings = SETTINGS) -> dict[str, Any]:
-    door = FrontDoor({**CATALOG, "endpoint": {"instructions": "Be nice"}}, settings, aws)
+    door = FrontDoor({**CATALOG, "front_door": {"instructions": "Be nice"}}, settings, aws)
     return make_function(settings, door.answer)(event, wire.Context("shop_mcp"))
 
 

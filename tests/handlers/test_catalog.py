@@ -64,7 +64,7 @@ def discover(offered: Catalog, instructions: str = "") -> dict[str, Any]:
 def read_list(offered: Catalog, method: str, instructions: str = "") -> dict[str, Any]:
     """Answer a method from a catalog. Return the members of the result, without those that every result has."""
     settings = make_settings(list_ttl_ms=5)
-    answers = lists.Lists(cast("Catalog", {**offered, "endpoint": {"instructions": instructions}}), settings)
+    answers = lists.Lists(cast("Catalog", {**offered, "front_door": {"instructions": instructions}}), settings)
     result = dict(answers.answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]
     return result

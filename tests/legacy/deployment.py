@@ -208,7 +208,7 @@ class Deployment:
 
     def _make_front_door(self) -> LambdaFunction:
         offered = catalog.build(self.handlers, "all")
-        offered["endpoint"] = {"instructions": "Be nice"}
+        offered["front_door"] = {"instructions": "Be nice"}
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), now=self.clock)
         return self._make_legacy("mcp", front, self._make_seal_factory("mcp"))
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
-from mcp_functions.legacy.call_ids import Call, CallIds, CallStream, Owner, PendingQuestion, StreamPosition
+from mcp_functions.legacy.call_ids import CallIds, CallStream, LegacyCall, Owner, PendingQuestion, StreamPosition
 from mcp_functions.legacy.sessions import Session, SessionTokens
 from tests.support.envelope_vectors import VECTORS
 from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, Params
     from mcp_functions.seal.envelope import Seal
 
 
@@ -28,9 +28,9 @@ STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 90
 POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
 PARAMS: Params = {"name": "update_work_item", "arguments": FIELDS, "_meta": {}}
-CALL = Call(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bring")
-ANSWERS = {"why": {"action": "decline"}}
-REMAINING_QUESTIONS = {"more": {"method": "roots/list"}}
+CALL = LegacyCall(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bring")
+ANSWERS: InputResponses = {"why": {"action": "decline"}}
+REMAINING_QUESTIONS: InputRequests = {"more": {"method": "roots/list"}}
 QUESTION = PendingQuestion(STREAM, 1, "resolution", "elicitation/create", CALL, ANSWERS, REMAINING_QUESTIONS)
 
 

@@ -19,7 +19,7 @@ from mcp_functions.rounds.input_requests import fingerprint, missing_capabilitie
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, JSONObject
 
 
 class Name(BaseModel):
@@ -286,7 +286,7 @@ def test_other_requests_are_repeated_unchanged(request_: JSONObject) -> None:
         (ROOTS, {"roots": {"listChanged": True}}),
     ],
 )
-def test_a_declared_capability_may_be_used(request_: JSONObject, declared: ClientCapabilities) -> None:
+def test_a_declared_capability_may_be_used(request_: InputRequest, declared: ClientCapabilities) -> None:
     assert missing_capabilities([request_], declared) == {}
 
 
@@ -306,7 +306,7 @@ def test_a_declared_capability_may_be_used(request_: JSONObject, declared: Clien
     ],
 )
 def test_a_missing_capability_is_named_as_an_object(
-    request_: JSONObject,
+    request_: InputRequest,
     declared: ClientCapabilities,
     missing: dict[str, Any],
 ) -> None:
@@ -327,7 +327,7 @@ declared_capabilities: Any = st.fixed_dictionaries(
 @example(EVERY_REQUEST, {})
 @given(subsets_of_requests, declared_capabilities)
 def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
-    requests: list[JSONObject], declared: ClientCapabilities
+    requests: list[InputRequest], declared: ClientCapabilities
 ) -> None:
     missing = missing_capabilities(requests, declared)
     ours, theirs = cast("Any", missing), cast("Any", declared)

@@ -1,7 +1,10 @@
 """Puts the endpoint of a Lambda function together: what answers its requests, and the features of its deployment.
 
     serve(add)              the function has handlers
-    serve_catalog(path)     the function is a front door, which forwards requests to the functions with the handlers
+    serve_catalog(path)     the function is the front door, which forwards requests to the functions with the handlers
+
+Each function has an endpoint, which answers its HTTP requests (`http.exchange.Endpoint`). The front door is the
+function in functions/mcp, whose endpoint is that of the whole server: clients know its URL.
 
 Each optional feature is wired here, by its name. An operator may delete the folder of such a feature from the layer
 (`settings.is_deployed`). A request then gets what the specification says of a server without the feature.
@@ -10,7 +13,7 @@ Each optional feature is wired here, by its name. An operator may delete the fol
 from __future__ import annotations
 
 import os
-from functools import cache, cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers import lookup
@@ -22,46 +25,56 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol
+    from typing import Protocol, TypeAlias
 
     from mcp_functions.dialects import FrontDoorDialects, FunctionDialects
     from mcp_functions.dispatch.conversations import Conversations
+    from mcp_functions.dispatch.dispatcher import Dispatcher
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy import LegacyServer
     from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.event_types import Response
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
     from mcp_functions.seal.kms import Wrapping
     from mcp_functions.skills import Skills
+    from mcp_functions.tasks.methods import Tasks
+    from mcp_functions.tasks.worker import Worker
 
-    class Forwarder(Protocol):
-        """What a front door is to its endpoint (`front_door.FrontDoor`)."""
+    Answer: TypeAlias = Callable[[Request], AnyResult]
+
+    class Answering(Protocol):
+        """What answers requests about the handlers of a catalog: a `Dispatcher`, or a `FrontDoor`."""
 
         @property
         def catalog(self) -> Catalog:
-            """The handlers of all functions."""
+            """The handlers."""
 
         def answer(self, request: Request) -> AnyResult:
             """Answer a request, or forward it to the function that serves it."""
 
+        def showing(self, catalog: Catalog) -> Answering:
+            """Return the same with another catalog."""
+
+    class Forwarding(Answering, Protocol):
+        """What a front door is to its endpoint (`front_door.FrontDoor`)."""
+
         def forward(self, function: str, request: Request) -> ForwardedResponse:
             """Forward a request to the function in a folder."""
 
-        def showing(self, catalog: Catalog) -> Forwarder:
-            """Return a front door with another catalog."""
-
 
 class Options(NamedTuple):
-    """The arguments of `serve` from which the endpoint is made."""
+    """The arguments of `serve` from which the endpoint is made. A front door has only `skills`."""
 
     handlers: Sequence[Handler[..., Any]] = ()
     audience: str | None = None
     wrapping: Sequence[Wrapping] | None = None
     codec: Codec | None = None
     audit: Callable[[AuditRecord], object] | None = None
-    skills: str | os.PathLike[str] | None = None  # the path of skills.json, also of a front door
+    skills: str | os.PathLike[str] | None = None  # the path of skills.json
 
 
 class Parts:
@@ -100,6 +113,12 @@ class Parts:
 
         return SealFactory(self.settings, self.service, self.options.wrapping, self.options.codec, now=self.now)
 
+    def make_conversations(self, tasks: Tasks | None) -> Conversations:
+        """Make what runs the rounds of handlers that ask, or that have steps."""
+        from mcp_functions.dispatch.conversations import Conversations
+
+        return Conversations(self.audience, self.seals, now=self.now, audit=self.options.audit, tasks=tasks)
+
     @cached_property
     def invoke_worker(self) -> Callable[[str, str | None], None]:
         """Invokes the worker of this function for the id and the owner of a task."""
@@ -117,61 +136,115 @@ def read_settings() -> Settings:
     return settings
 
 
-def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
-    """Put the endpoint of a function together, with its handlers, or with a front door in their place."""
-    settings, now, audit, handlers = parts.settings, parts.now, parts.options.audit, parts.options.handlers
-
+def assemble(parts: Parts, front_door: Forwarding | None = None) -> Endpoint:
+    """Put the endpoint of a function together: with its handlers, or with a front door in their place."""
+    settings = parts.settings
     # Tasks: a tool has `task=…`.
-    tasks = run_task = None
-    if any(handler.task for handler in handlers) and parts.seals and is_deployed("tasks"):
-        from mcp_functions.tasks import methods, task_store, worker
+    tasks, worker = _make_tasks(parts)
 
-        table = parts.seals.table(settings.max_task_ttl)
-        store = task_store.TaskStore(
-            table, parts.folder, parts.invoke_worker, max_open_tasks=settings.max_open_tasks, now=now
-        )
-        tasks = methods.Tasks(handlers, settings, store, now=now)
-        run_task = worker.Worker(tasks.tools, store, settings, now=now, audit=audit).work
+    answering: Answering = _make_dispatcher(parts, tasks) if front_door is None else front_door
+    catalog = answering.catalog
+    answer = answering.answer
 
-    # Handlers that ask, or that have steps: conversations, imported when the first request needs them.
-    def make_conversations() -> Conversations:
-        from mcp_functions.dispatch.conversations import Conversations
+    # Handlers with `hide_without_scopes`.
+    if "hidden" in catalog:
+        from mcp_functions.visibility import PerCaller
 
-        return Conversations(parts.audience, parts.seals, now=now, audit=audit, tasks=tasks)
+        answer = PerCaller(catalog, settings, lambda shown: answering.showing(shown).answer).answer
 
-    server: Any = front_door
-    if front_door is None:
-        from mcp_functions.dispatch.dispatcher import Dispatcher
+    # Skills: skills.json.
+    if parts.options.skills is not None and catalog.get("skills"):
+        answer = _WithSkills(parts.options.skills, catalog, settings, answer).answer
 
-        server = Dispatcher(handlers, settings, make_conversations, tasks, _catalog_with_skills(parts))
-
-    # Handlers with `hide_without_scopes`, and skills.
-    listed = server.catalog
-    answer = _answer_with_skills(_answer_per_caller(server, settings), listed, parts)
-
-    # Clients of 2025: MCP_EARLIER_REVISIONS. The first of them imports what only they need.
-    @cache
-    def legacy_server() -> LegacyServer:
-        from mcp_functions.legacy import LegacyServer
-
-        return LegacyServer(settings, answer, listed, parts.seals, now=now)
+    # Clients of 2025: MCP_EARLIER_REVISIONS.
+    legacy = _ClientsOf2025(parts, catalog, answer) if settings.earlier_revisions else None
 
     # Dialects: MCP_DIALECTS. They translate requests of their clients; a client of 2025 gets no dialect.
-    translator = _make_translator(parts, answer, listed, front_door) if settings.dialects else None
+    dialects = _make_dialects(parts, catalog, answer, front_door) if settings.dialects else None
 
     return Endpoint(
         settings,
-        answer=translator.answer if translator else answer,
-        catalog=listed,
+        answer=dialects.answer if dialects else answer,
+        catalog=catalog,
         is_stopped=settings.stops(parts.folder),
-        answer_legacy=(lambda http: legacy_server().respond(http)) if settings.earlier_revisions else None,
-        continue_dialect=translator.continue_call if translator else None,
-        run_task=run_task,
+        answer_legacy=legacy.respond if legacy else None,
+        continue_dialect=dialects.continue_call if dialects else None,
+        run_task=worker.work if worker else None,
     )
 
 
-def _make_translator(
-    parts: Parts, answer: Callable[[Request], AnyResult], catalog: Catalog, front_door: Forwarder | None
+def _make_tasks(parts: Parts) -> tuple[Tasks, Worker] | tuple[None, None]:
+    """Make what answers requests about tasks, and what continues a task, if a call may become one."""
+    settings, handlers, now = parts.settings, parts.options.handlers, parts.now
+    if not any(handler.task for handler in handlers) or not parts.seals or not is_deployed("tasks"):
+        return None, None
+    from mcp_functions.tasks.methods import Tasks
+    from mcp_functions.tasks.task_store import TaskStore
+    from mcp_functions.tasks.worker import Worker
+
+    table = parts.seals.table(settings.max_task_ttl)
+    store = TaskStore(table, parts.folder, parts.invoke_worker, max_open_tasks=settings.max_open_tasks, now=now)
+    tasks = Tasks(handlers, settings, store, now=now)
+    return tasks, Worker(tasks.tools, store, settings, now=now, audit=parts.options.audit)
+
+
+def _make_dispatcher(parts: Parts, tasks: Tasks | None) -> Dispatcher:
+    """Make what answers the requests of a function with handlers, and perhaps with `serve(skills=…)`."""
+    from mcp_functions.dispatch.dispatcher import Dispatcher
+
+    handlers, skills = parts.options.handlers, parts.options.skills
+    with_skills = None
+    if skills is not None and is_deployed("skills"):
+        from mcp_functions.handlers import catalog
+        from mcp_functions.skills import Bundle
+
+        with_skills = Bundle(skills).add_to(catalog.build(handlers))
+    return Dispatcher(handlers, parts.settings, partial(parts.make_conversations, tasks), tasks, with_skills)
+
+
+class _WithSkills:
+    """Answers requests about skills, and passes all others on. The first one imports what only they need."""
+
+    def __init__(
+        self, file: str | os.PathLike[str], catalog: Catalog, settings: Settings, answer_other: Answer
+    ) -> None:
+        self._file = file
+        self._catalog = catalog
+        self._settings = settings
+        self._answer_other = answer_other
+
+    def answer(self, request: Request) -> AnyResult:
+        is_about_skills = lookup.asks_for_skill(request.method, request.params)
+        return self._skills.answer(request) if is_about_skills else self._answer_other(request)
+
+    @cached_property
+    def _skills(self) -> Skills:
+        from mcp_functions.skills import Bundle, Skills
+
+        return Skills(Bundle(self._file), self._catalog, self._settings, self._answer_other)
+
+
+class _ClientsOf2025:
+    """Responds to clients of 2025. The first one imports what only they need."""
+
+    def __init__(self, parts: Parts, catalog: Catalog, answer: Answer) -> None:
+        self._parts = parts
+        self._catalog = catalog
+        self._answer = answer
+
+    def respond(self, http: HttpRequest) -> Response | None:
+        return self._server.respond(http)
+
+    @cached_property
+    def _server(self) -> LegacyServer:
+        from mcp_functions.legacy import LegacyServer
+
+        parts = self._parts
+        return LegacyServer(parts.settings, self._answer, self._catalog, parts.seals, now=parts.now)
+
+
+def _make_dialects(
+    parts: Parts, catalog: Catalog, answer: Answer, front_door: Forwarding | None
 ) -> FrontDoorDialects | FunctionDialects:
     """Make what translates the requests of dialects for `answer`, in a front door or in a function with handlers."""
     from mcp_functions import dialects
@@ -180,7 +253,7 @@ def _make_translator(
     if front_door is not None:
         return dialects.FrontDoorDialects(loaded, catalog, answer, front_door.forward)
     context = dialects.DialectContext(
-        answer_modern=answer,
+        answer_current=answer,
         folder=parts.folder,
         settings=parts.settings,
         audience=parts.audience,
@@ -189,46 +262,3 @@ def _make_translator(
         now=parts.now,
     )
     return dialects.FunctionDialects(loaded, context)
-
-
-def _catalog_with_skills(parts: Parts) -> Catalog | None:
-    """Return the catalog of a function with `serve(skills=…)`; None for any other function."""
-    if parts.options.skills is None or not is_deployed("skills"):
-        return None
-    from mcp_functions.handlers import catalog
-    from mcp_functions.skills import Bundle
-
-    return Bundle(parts.options.skills).add_to(catalog.build(parts.options.handlers))
-
-
-# one of two
-def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], AnyResult]:  # noqa: ANN401
-    """Return what answers requests of a dispatcher or a front door; each caller sees what its scopes let it see."""
-    answer: Callable[[Request], AnyResult] = server.answer
-    if "hidden" in server.catalog:
-        from mcp_functions.visibility import PerCaller
-
-        answer = PerCaller(server.catalog, settings, lambda shown: server.showing(shown).answer).answer
-    return answer
-
-
-def _answer_with_skills(
-    answer_other: Callable[[Request], AnyResult], catalog: Catalog, parts: Parts
-) -> Callable[[Request], AnyResult]:
-    """Return what answers requests about skills, and all others with `answer_other`."""
-    file = parts.options.skills
-    if file is None or not catalog.get("skills"):
-        return answer_other
-
-    @cache
-    def skills() -> Skills:
-        """Load the skills when a client first asks for one. No other request needs their modules."""
-        from mcp_functions.skills import Bundle, Skills
-
-        return Skills(Bundle(file), catalog, parts.settings, answer_other)
-
-    def answer(request: Request) -> AnyResult:
-        is_about_skills = lookup.asks_for_skill(request.method, request.params)
-        return skills().answer(request) if is_about_skills else answer_other(request)
-
-    return answer

@@ -1,4 +1,4 @@
-"""The front door is the MCP endpoint of a server whose tools, prompts and resources are separate Lambda functions.
+"""The front door of a server: the function in functions/mcp. Tools, prompts and resources are in other functions.
 
     client  ->  API Gateway  ->  front door  ->  function `booking`, with the tool "book"
                                              ->  function `notes`, with the resource "notes://today"
@@ -8,10 +8,8 @@ A client knows only the URL of the front door, which does one of two things with
     server/discover, lists        it answers them from catalog.json, which describes all handlers
     calls, completions, tasks     it forwards the event, without credentials, to the function that has the handler
 
-The function checks a forwarded request again, as if it came from the client.
-
-`legacy` gives clients of 2025 sessions, and questions that wait for an answer. The front door needs a KMS key to seal
-(encrypt) these.
+The function checks a forwarded request again, as if it came from the client. The front door needs a KMS key to seal
+(encrypt) the sessions of clients of 2025, and their questions that wait for an answer (`legacy`).
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import aws, observability
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.catalog_types import Catalog, Server
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.settings import Settings
@@ -66,38 +65,32 @@ def serve_catalog(
     """
     description = describe_server(instructions, server_info)
     aws.prepare("lambda")
+    return LambdaFunction(partial(_make_endpoint, path, description), now=now, logger=logger)
 
-    def make_endpoint(function_name: str, now: Clock) -> Endpoint:
-        """Make the endpoint at the first event, with the settings of the environment."""
-        settings = read_settings()
-        # importing pathlib makes the start a fifth slower
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            catalog: Catalog = json.load(file)
-        catalog["endpoint"] = description
-        front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
-        # without pathlib, as above
-        beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
-        parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
-        return assemble(parts, front_door=front_door)
 
-    return LambdaFunction(make_endpoint, now=now, logger=logger)
+def _make_endpoint(path: str | PathLike[str], description: Server, function_name: str, now: Clock) -> Endpoint:
+    """Make the endpoint at the first event, with the settings of the environment."""
+    settings = read_settings()
+    # `open` and `os.path`, because the import of pathlib makes the start a fifth slower.
+    with open(path, encoding="utf-8") as file:  # noqa: PTH123
+        catalog: Catalog = json.load(file)
+    catalog["front_door"] = description
+    front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
+    beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
+    parts = Parts(settings, folder_of(function_name, settings), now, Options(skills=beside))
+    return assemble(parts, front_door)
 
 
 class FrontDoor:
     """Answers discovery and lists from a catalog, and forwards every other request to a function of the catalog."""
 
     def __init__(
-        self,
-        catalog: Catalog,
-        settings: Settings,
-        get_client: Callable[[], Any],
-        *,
-        now: Clock = time.time,
+        self, catalog: Catalog, settings: Settings, get_client: Callable[[], Any], *, now: Clock = time.time
     ) -> None:
         """Keep what the requests need; nothing is called.
 
         Args:
-            catalog: the content of catalog.json; its member "endpoint", if any, describes the front door (`Lists`).
+            catalog: the content of catalog.json; its member "front_door", if any, describes the front door.
             settings: the settings of the deployment.
             get_client: returns the client that invokes Lambda functions.
             now: the clock, unix seconds.
@@ -107,13 +100,12 @@ class FrontDoor:
         self._get_client = get_client
         self._now = now
         self._lists = lists.Lists(self.catalog, settings)
+        task_methods = TASK_METHODS if self.catalog.get("tasks") else ()
         # What answers each method; a later row counts more. No function has any other method.
         self._methods: dict[str, Callable[[Request], AnyResult]] = {
             **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
-            # extensions of adopted servers
-            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),
-            # tasks
-            **dict.fromkeys(TASK_METHODS if self.catalog.get("tasks") else (), self._forward_task),
+            **dict.fromkeys(self.catalog.get("methods", ()), self._forward_extension),  # extensions
+            **dict.fromkeys(task_methods, self._forward_task),  # tasks
             "completion/complete": self._forward_call,  # completions of arguments
             **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
         }
@@ -177,7 +169,6 @@ class FrontDoor:
             from mcp_functions.legacy import forwardable_event
 
             event = forwardable_event(request)
-        # until API Gateway ends the client's request
         seconds = request.gateway_deadline - self._now()
         began = time.perf_counter()
         try:

@@ -99,8 +99,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
     about = catalog.describe_server(instructions, server_info)
     error_classes = read_errors(errors)
     copies = tuple(handler.with_options(about, error_classes, around) for handler in handlers)
-    # a check: it refuses two handlers with the same name now, and not at the first event
-    catalog.build(copies)
+    catalog.build(copies)  # refuses two handlers with the same name now, and not at the first event
     options = Options(copies, audience, wrapping, codec, audit, skills)
     preparation.prepare(copies, uses_kms=wrapping is None and codec is None)
     return LambdaFunction(partial(_make_endpoint, options), copies, now=now, logger=logger)

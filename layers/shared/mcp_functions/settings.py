@@ -62,9 +62,7 @@ class Setting(Generic[Value]):
         try:
             return self._read(environ[self.variable])
         except ValueError as error:
-            reason = f"{self.variable} {error}"
-            # the reason repeats the text of the ValueError
-            raise Misconfigured(reason=reason) from None
+            raise Misconfigured(reason=f"{self.variable} {error}") from None
 
     def __get__(self, instance: object, owner: type) -> Value:
         """Tell a type checker the type of the value. `read_all` writes the value over this row."""
@@ -277,7 +275,8 @@ class Settings:
 @cache
 def is_deployed(room: str) -> bool:
     """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
-    return os.path.isdir(f"{os.path.dirname(__file__)}/{room}")  # noqa: PTH112, PTH120 - pathlib is slow to import
+    package = os.path.dirname(__file__)  # noqa: PTH120 - pathlib is slow to import
+    return os.path.isdir(f"{package}/{room}")  # noqa: PTH112
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

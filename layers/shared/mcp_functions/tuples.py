@@ -15,8 +15,7 @@ __all__ = ["NamedTuple"]
 class _NamedTupleType(type):
     """Makes a named tuple of a class statement."""
 
-    # a class
-    def __new__(cls, name: str, _bases: tuple[type, ...], members: dict[str, Any]) -> Any:  # noqa: ANN401
+    def __new__(cls, name: str, _bases: tuple[type, ...], members: dict[str, Any]) -> type[tuple[Any, ...]]:
         fields = members.pop("__annotations__")
         defaults = [members.pop(field) for field in fields if field in members]
         named_tuple: Any = namedtuple(name, fields, defaults=defaults)  # type: ignore[misc]  # noqa: PYI024

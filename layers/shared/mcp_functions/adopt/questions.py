@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.errors import InputRequired, ToolError
@@ -28,7 +28,7 @@ from mcp_functions.rounds.questions import WireQuestion
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.protocol.wire_types import JSONObject, ResultObject
+    from mcp_functions.protocol.wire_types import InputResponses, JSONObject, ResultObject
     from mcp_functions.rounds.round import Round
 
 # The keys of the questions that a handler asks in the middle of its work.
@@ -115,10 +115,11 @@ class AdoptedQuestions:
         if self.is_repeating():
             raise self._end_call(DIVERGED_MESSAGE, number=len(self._asked) + 1)
 
-    def answers_to_returned(self) -> dict[str, JSONObject]:
+    def answers_to_returned(self) -> InputResponses:
         """Return the answers to the questions that the handler returned, by key."""
         answers = self.round.record.answers
-        return {key: next(iter(given.values())) for key, given in answers.items() if not self._is_numbered(key)}
+        given = {key: next(iter(answer.values())) for key, answer in answers.items() if not self._is_numbered(key)}
+        return cast("InputResponses", given)
 
     def open_returned(self, result: ResultObject) -> None:
         """Open the questions that the handler returned, and record its state.

@@ -9,7 +9,7 @@ for its own answer tool and its own principal, which is the authenticated caller
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.errors import InvalidParams, InvalidRequestState, UnknownName
@@ -21,7 +21,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponses, JSONValue, Params
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -31,18 +31,13 @@ ARGUMENTS_KEY = "call"  # under this key, the record has the arguments of the fi
 class AnswerCall(NamedTuple):
     """A call of an answer tool, turned into a call of the tool that asked."""
 
-    # calls the tool that asked, with the arguments of the first call, the state and the answers
-    request: Request
+    request: Request  # with the arguments of the first call, the state and the answers
     start: RoundStart  # the opened state, which the tool continues from
     is_check: bool  # True if the form only asks whether the state can still be used
 
 
 def find_answer_tool(name: str, declared: ClientCapabilities) -> AnswerTool:
-    """Return the answer tool of a name, by the suffix.
-
-    Raises:
-        UnknownName: the client does not declare MCP Apps, so `<tool>-form` is not in its list.
-    """
+    """Return the answer tool of a name; UnknownName for `<tool>-form` if the client declares no MCP Apps."""
     if name.endswith(MODEL.suffix):
         return MODEL
     if not shows_apps(declared):
@@ -64,12 +59,7 @@ def open_call(
 ) -> AnswerCall:
     """Open the state in a call of an answer tool, and turn it into a call of the tool that asked.
 
-    Args:
-        answer_tool: the answer tool that the request calls.
-        tool: the name of the tool that asked.
-        request: the request that calls the answer tool.
-        audience: the server that opens the states: "<service>/<stage>".
-        states: opens the states for the answer tool; None if the function has no keys.
+    The state opens only for its audience, "<service>/<stage>". `states` is None if the function has no keys.
 
     Raises:
         InvalidParams: the arguments do not have the shape of the schema.
@@ -93,12 +83,8 @@ def open_call(
     return AnswerCall(request.with_params(params), RoundStart(binding, verified.flow, verified), is_check)
 
 
-def _read_arguments(arguments: object) -> tuple[str, dict[str, Any], bool]:
-    """Return `state`, `answers` and `check`, as the schemas have them.
-
-    Raises:
-        InvalidParams: one of them has the wrong type, or there is no state.
-    """
+def _read_arguments(arguments: JSONValue) -> tuple[str, InputResponses, bool]:
+    """Return `state`, `answers` and `check`; InvalidParams if one has the wrong type, or there is no state."""
     if not isinstance(arguments, dict):
         arguments = {}
     state = arguments.get("state")

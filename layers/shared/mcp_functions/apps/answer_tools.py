@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from mcp_functions.tuples import NamedTuple
+
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ListEntry, Schema
-
-
-from mcp_functions.tuples import NamedTuple
 
 
 class AnswerTool(NamedTuple):

@@ -22,11 +22,9 @@ from mcp_functions.rounds import unfinished
 from mcp_functions.rounds.input_requests import missing_capabilities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject, ResultObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, InputRequests, ResultObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
@@ -38,15 +36,12 @@ STILL_AT_WORK = "The work is not finished, and nothing is lost."
 
 
 def choose_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], request: Request, last: AnswerTool | None
+    handler: AskingHandler, questions: InputRequests, request: Request, last: AnswerTool | None
 ) -> AnswerTool:
     """Choose the answer tool for the questions of a round.
 
-    Args:
-        handler: the handler that asks.
-        questions: the questions, by key; empty if the handler only needs another request to finish its work.
-        request: the request of the round.
-        last: the answer tool that brought the last answers of the call; None if there was none.
+    There is no question if the handler only needs another request to finish its work. The last answers of the call came
+    from the answer tool `last`.
 
     Raises:
         ToolError: the user cannot be asked, and the text tells the model what to do.
@@ -60,12 +55,11 @@ def choose_answer_tool(
 
 
 def _usable_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: ClientCapabilities, last: AnswerTool | None
+    handler: AskingHandler, questions: InputRequests, declared: ClientCapabilities, last: AnswerTool | None
 ) -> AnswerTool | None:
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):
         return None  # the client itself or its model must answer, and not the user
-    # later requests of a call may not change how it asks
     has_own_forms = last is None and shows_forms(declared)
     if handler.may_show_form and shows_apps(declared) and not has_own_forms:
         usable = FORM
@@ -73,10 +67,10 @@ def _usable_answer_tool(
         usable = MODEL
     else:
         return None
-    return usable if last in (None, usable) else None  # a call keeps its answer tool
+    return usable if last in (None, usable) else None  # each request of a call asks in one way
 
 
-def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) -> bool:
+def _model_may_ask(handler: AskingHandler, questions: InputRequests) -> bool:
     if handler.kind != "tool":
         return False
     if not questions:
@@ -85,7 +79,7 @@ def _model_may_ask(handler: AskingHandler, questions: Mapping[str, JSONObject]) 
     return all(key in handler.ask_in_words and not _is_consent(question) for key, question in questions.items())
 
 
-def _is_consent(question: JSONObject) -> bool:
+def _is_consent(question: InputRequest) -> bool:
     """Tell whether a question asks for a permission: a page, or a form with a yes-or-no field or no field at all."""
     fields = value_at(question, "params", "requestedSchema", "properties")
     if not fields:
@@ -94,7 +88,7 @@ def _is_consent(question: JSONObject) -> bool:
 
 
 def make_result(
-    answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
+    answer_tool: AnswerTool, handler: AskingHandler, questions: InputRequests, state: str, now: float
 ) -> ResultObject:
     """Write the complete result that asks the questions; `now` is in unix seconds."""
     if answer_tool is FORM:
@@ -102,9 +96,7 @@ def make_result(
     return _result_for_model(handler, questions, state)
 
 
-def _result_for_form(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> ResultObject:
+def _result_for_form(handler: AskingHandler, questions: InputRequests, state: str, now: float) -> ResultObject:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
@@ -130,7 +122,7 @@ def result_for_check() -> ResultObject:
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
 
 
-def _result_for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> ResultObject:
+def _result_for_model(handler: AskingHandler, questions: InputRequests, state: str) -> ResultObject:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{MODEL.suffix} with "state": "{state}"'
     if questions:

@@ -25,12 +25,7 @@ STOPPING_HOSTS = {
 
 
 def continues_calls(meta: Meta, declared: ClientCapabilities) -> bool:
-    """Tell whether a client repeats a request whose result has no question.
-
-    Args:
-        meta: the `_meta` of the request, with the client's name and version.
-        declared: the client's capabilities.
-    """
+    """Tell whether a client repeats a request whose result has no question, by its name and version in `_meta`."""
     if META_CLIENT_REVISION in meta:  # `legacy` repeats the requests of its clients of 2025
         return True
     info = meta.get(META_CLIENT_INFO)

@@ -52,13 +52,14 @@ def _choose_view(catalog: Catalog, meta: Meta) -> View:
     if shows_forms(declared):
         return View(hides_app_tools=not has_apps)
     asking = frozenset(catalog.get("asks", ()))
-    passed_on = frozenset(catalog.get("relays", ()))  # their authors let the model pass on answers
+    model_may_pass_on_answers = frozenset(catalog.get("relays", ()))
     if has_apps:
-        # a tool with an author's own app has no form
-        form_tools = asking.difference(catalog.get("formless", ()))
-        model_tools = passed_on - form_tools
+        without_form = frozenset(catalog.get("formless", ()))  # no form, or an app of the author
+        form_tools = asking - without_form
+        model_tools = model_may_pass_on_answers - form_tools
         return View(hides_app_tools=False, has_form=bool(asking), form_tools=form_tools, model_tools=model_tools)
-    return View(hides_app_tools=True, model_tools=passed_on if continues_calls(meta, declared) else asking)
+    model_tools = model_may_pass_on_answers if continues_calls(meta, declared) else asking
+    return View(hides_app_tools=True, model_tools=model_tools)
 
 
 def show(catalog: Catalog, view: View) -> Catalog:

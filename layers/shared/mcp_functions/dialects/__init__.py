@@ -54,14 +54,10 @@ class FunctionDialects(NamedTuple):
                     return dialect.answer(self.context, request)
                 except StateTooLarge as error:
                     return turn_state.too_large(self.context, request, error)
-        return self.context.answer_modern(request)
+        return self.context.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
-        """Return the request that a body continues; None if the body belongs to no dialect.
-
-        Raises:
-            InvalidRequestState: the body's token belongs to another function or principal, or is invalid.
-        """
+        """Return the request that a body continues, or None; InvalidRequestState if its token is not ours."""
         for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
@@ -74,32 +70,25 @@ class FrontDoorDialects(NamedTuple):
 
     dialects: list[Dialect]
     catalog: Catalog  # which function has which tool, prompt or resource
-    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
-    # sends a request to the function in a folder
-    forward: Callable[[str, Request], ForwardedResponse]
+    answer_current: Callable[[Request], AnyResult]  # answers a request of the released revision
+    forward: Callable[[str, Request], ForwardedResponse]  # sends one to the function in a folder
 
     def answer(self, request: Request) -> AnyResult:
         """Answer a request, or forward it."""
-        # made by `_message_to_forward`: a client's request never has this id
-        if request.message["id"] is None:
+        if request.message["id"] is None:  # `_message_to_forward` made it, and no client
             return self.forward(request.params["function"], request)
         for dialect in self.dialects:
             task_id = dialect.read_task_id(request)
             if task_id is not None:
                 if not self.catalog.get("tasks"):
                     raise MethodNotFound
-                # few deployments have tasks
                 from mcp_functions.tasks import task_requests
 
                 return self.forward(task_requests.function_of(self.catalog, task_id), request)
-        return self.answer_modern(request)
+        return self.answer_current(request)
 
     def continue_call(self, http: HttpRequest, body: JSONValue) -> Continuation | None:
-        """Return a message for the function that continues a body; None if the body belongs to no dialect.
-
-        Raises:
-            InvalidRequestState: the catalog lacks the function.
-        """
+        """Return a message for the function that continues a body, or None; InvalidRequestState if it is unknown."""
         for dialect in self.dialects:
             token = dialect.read_token(http, body)
             if token is not None:
@@ -120,11 +109,7 @@ class FrontDoorDialects(NamedTuple):
 
 
 def load(names: Iterable[str]) -> list[Dialect]:
-    """Return the dialects of these names, which are those of the setting MCP_DIALECTS.
-
-    Raises:
-        Misconfigured: a name is unknown.
-    """
+    """Return the dialects that MCP_DIALECTS names; Misconfigured if a name is unknown."""
     modules = sorted(found.name for found in iter_modules(__path__) if found.name.startswith("sep_"))
     known_names = [module.replace("_", "-") for module in modules]
     dialects: list[Dialect] = []

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions.protocol.constants import CALL_METHODS, META_CLIENT_REVISION
 from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import TypeGuard
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
     from mcp_functions.seal.request_state import RequestStates
     from mcp_functions.settings import Settings
 
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 class DialectContext(NamedTuple):
     """The function that answers in a dialect, and what its dialects use."""
 
-    answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
+    answer_current: Callable[[Request], AnyResult]  # answers a request of the released revision
     folder: str  # the function's folder, with which each of its tokens begins
     settings: Settings
     audience: str  # the function and its stage; tokens of another audience do not open
-    # (lifetime in seconds, label) -> what seals and opens tokens
-    states: Callable[[int, bytes], RequestStates]
-    # the longest time that a handler of the function waits for an answer, in seconds
-    answer_within: int
+    states: Callable[[int, bytes], RequestStates]  # (seconds, label) -> what seals and opens tokens
+    answer_within: int  # the longest time that a handler waits for an answer, in seconds
     now: Callable[[], float]  # unix seconds
 
 
@@ -56,7 +54,7 @@ class Dialect:
         return None
 
 
-def declaration(request: Request, name: str) -> Mapping[str, Any] | None:
+def declaration(request: Request, name: str) -> JSONObject | None:
     """Return what a client declares about a dialect in this request; None if it does not ask for the dialect.
 
     A client of 2025 declares it only once, at the start of its session, and gets no dialect.
@@ -74,14 +72,14 @@ def is_unfinished(result: AnyResult, request: Request) -> TypeGuard[Result]:
     return result.result.get("resultType") == "input_required"
 
 
-def is_response(body: object) -> TypeGuard[Mapping[str, Any]]:
+def is_response(body: JSONValue) -> bool:
     """Return whether a JSON value is a JSON-RPC response: a client answers a question with one."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or "method" in body:
         return False
     return isinstance(body.get("id"), str | int) and ("result" in body or "error" in body)
 
 
-def stream_event(message: Mapping[str, Any] | None = None, *, name: str = "message", id_: str | None = None) -> str:
+def stream_event(message: object = None, *, name: str = "message", id_: str | None = None) -> str:
     """Return one event of a stream; it has no data without a message."""
     id_line = "" if id_ is None else f"id: {id_}\n"
     data = "" if message is None else f"data: {dumps(message)}\n"

@@ -37,13 +37,13 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import ResponseBody
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request, Result
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, JSONRPCMessage, JSONValue, Params
 
 NAME = "sep-1685"
 # The formats, by the names under which their tokens are sealed: a token of one does not open as another.
@@ -53,7 +53,7 @@ STATE_EACH = f"{NAME}/2"
 FORMATS = {0: ONE_REQUEST, 1: ONE_STATE, 2: STATE_EACH}  # by the client's option; 0 means none
 SEALED = "sealed"  # the only member of a state that is an object
 # A call whose time was up has no question. A ping is sent in its place, to carry the state.
-PING: Mapping[str, Any] = {"ping": {"method": "ping"}}
+PING: InputRequests = {"ping": {"method": "ping"}}
 
 
 class Options(NamedTuple):
@@ -79,19 +79,14 @@ class StateBesideRequest(Dialect):
         options = _read_options(request)
         if options.format != ONE_REQUEST:
             request = _with_answers(context, request, options.format)
-        result = context.answer_modern(request)
+        result = context.answer_current(request)
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
-        if options.format == ONE_REQUEST:
-            return _write_first_question(context, request, result, options)
-        return _write_all_questions(context, request, result, options)
+        call = UnfinishedCall(context, request, result, options)
+        return call.with_first_question() if options.format == ONE_REQUEST else call.with_all_questions()
 
     def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:  # noqa: ARG002
-        """Return the token in a response: its state, or its id if it has no state.
-
-        Raises:
-            InvalidRequestState: the state is not one that this server has sent.
-        """
+        """Return the token in a response, its state or its id; InvalidRequestState if the state is malformed."""
         if not is_response(body) or not isinstance(body["id"], str):
             return None
         if "state" in body:
@@ -99,11 +94,7 @@ class StateBesideRequest(Dialect):
         return body["id"]
 
     def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
-        """Return the call that a response continues.
-
-        Raises:
-            InvalidRequestState: the state is invalid, or belongs to another request.
-        """
+        """Return the call that a response continues; InvalidRequestState if its state is not of this request."""
         if body["id"] != token:
             raise InvalidRequestState(reason="another_request")
         principal = identity.admit(http, context.settings, context.now()).principal
@@ -111,53 +102,59 @@ class StateBesideRequest(Dialect):
         return turn_state.repeat_call(http, turn, _read_answers(turn, [body]))
 
 
-def _write_first_question(context: DialectContext, request: Request, result: Result, options: Options) -> Result:
-    """Write the first question as a request of the server, and end the stream.
+class UnfinishedCall(NamedTuple):
+    """A call that needs another round, and the format in which its client wants the questions."""
 
-    Each response is a separate POST, and no server joins two of them. So the other questions follow one by one.
-    """
-    questions: Mapping[str, Any] = result.result["inputRequests"] or PING
-    key, question = next(iter(questions.items()))
-    token = _seal(context, request, result, options, {key: question})
-    # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
-    message = {"jsonrpc": "2.0", "id": token, "state": _write_state(token, options), **question}
-    return result._replace(body=_stream(result, message))
+    context: DialectContext
+    request: Request
+    result: Result
+    options: Options
 
+    def with_first_question(self) -> Result:
+        """Write the first question as a request of the server, and end the stream.
 
-def _write_all_questions(context: DialectContext, request: Request, result: Result, options: Options) -> Result:
-    """Write the questions as one message, with one state or with a state for each question."""
-    questions: Mapping[str, Any] = result.result["inputRequests"]
-    dependent: dict[str, Any] = {"requests": []}
-    if options.format == ONE_STATE:
-        token = _seal(context, request, result, options, questions)
-        dependent = {"state": _write_state(token, options), "requests": list(questions.values())}
-    else:
-        for key, question in (questions or PING).items():
-            token = _seal(context, request, result, options, {key: question})
-            dependent["requests"].append({"state": _write_state(token, options), **question})
-    message = {"jsonrpc": "2.0", "id": request.message["id"], "dependent_requests": dependent}
-    if result.notifications:
-        return result._replace(body=_stream(result, message))
-    return result._replace(body=ResponseBody(dumps(message), is_stream=False))
+        Each response is a separate POST, and no server joins two of them. So the other questions follow one by one.
+        """
+        questions: InputRequests = self.result.result["inputRequests"] or PING
+        key, question = next(iter(questions.items()))
+        token = self._seal({key: question})
+        # "The `state` field is a top-level field of the JSON-RPC message rather than a sub-field of `params`"
+        message = {"jsonrpc": "2.0", "id": token, "state": self._write_state(token), **question}
+        return self.result._replace(body=self._stream(message))
 
+    def with_all_questions(self) -> Result:
+        """Write the questions as one message, with one state or with a state for each question."""
+        questions: InputRequests = self.result.result["inputRequests"]
+        dependent: dict[str, object] = {}
+        if self.options.format == ONE_STATE:
+            dependent["state"] = self._write_state(self._seal(questions))
+            dependent["requests"] = list(questions.values())
+        else:
+            dependent["requests"] = [
+                {"state": self._write_state(self._seal({key: question})), **question}
+                for key, question in (questions or PING).items()
+            ]
+        message = {"jsonrpc": "2.0", "id": self.request.message["id"], "dependent_requests": dependent}
+        if self.result.notifications:
+            return self.result._replace(body=self._stream(message))
+        return self.result._replace(body=ResponseBody(dumps(message), is_stream=False))
 
-def _stream(result: Result, last: Mapping[str, Any]) -> ResponseBody:
-    """Return an event stream with the notifications of a result, and then one message."""
-    events = [stream_event(message) for message in (*result.notifications, last)]
-    return ResponseBody("".join(events), is_stream=True)
+    def _stream(self, last: object) -> ResponseBody:
+        """Return an event stream with the notifications of the result, and then one message."""
+        return ResponseBody("".join(map(stream_event, (*self.result.notifications, last))), is_stream=True)
 
+    def _seal(self, questions: InputRequests) -> str:
+        """Return the token for some questions of the call."""
+        asked: dict[str, TurnQuestion] = {}
+        for number, (key, question) in enumerate(questions.items()):
+            asked[str(number)] = TurnQuestion(key, question["method"])
+        # With an option, the client repeats its call. Without one, the token holds the call.
+        call = turn_state.call_of(self.request) if self.options.format == ONE_REQUEST else {}
+        turn = Turn(self.result.result["requestState"], asked, call)
+        return turn_state.seal_turn(self.context, self.options.format, self.request, turn)
 
-def _seal(
-    context: DialectContext, request: Request, result: Result, options: Options, questions: Mapping[str, Any]
-) -> str:
-    """Return the token for some questions of a call."""
-    asked: dict[str, TurnQuestion] = {}
-    for number, (key, question) in enumerate(questions.items()):
-        asked[str(number)] = TurnQuestion(key, question["method"])
-    # With an option, the client repeats its call. Without one, the token holds the call.
-    call = turn_state.call_parts(request) if options.format == ONE_REQUEST else {}
-    turn = Turn(result.result["requestState"], asked, call)
-    return turn_state.seal_turn(context, options.format, request, turn)
+    def _write_state(self, token: str) -> str | dict[str, str]:
+        return {SEALED: token} if self.options.state_is_object else token
 
 
 def _with_answers(context: DialectContext, request: Request, format_name: str) -> Request:
@@ -170,9 +167,7 @@ def _with_answers(context: DialectContext, request: Request, format_name: str) -
     return request._replace(message={**message, "params": params})  # type: ignore[typeddict-item]
 
 
-def _read_dependent(
-    context: DialectContext, request: Request, dependent: JSONValue, format_name: str
-) -> dict[str, Any]:
+def _read_dependent(context: DialectContext, request: Request, dependent: JSONValue, format_name: str) -> Params:
     """Return the params `inputResponses` and `requestState`; {} if no state came back.
 
     "servers that need state can detect its absence in the response and fall back gracefully": without a state, the
@@ -188,7 +183,7 @@ def _read_dependent(
     else:
         holders = [(response, [response]) for response in responses]
     request_states: set[str] = set()
-    answers: dict[str, Any] = {}
+    answers: InputResponses = {}
     for holder, belonging in holders:
         if "state" not in holder:
             continue
@@ -203,19 +198,15 @@ def _read_dependent(
     return {"inputResponses": answers, "requestState": request_states.pop()}
 
 
-def _read_answers(turn: Turn, responses: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _read_answers(turn: Turn, responses: Iterable[JSONRPCMessage]) -> InputResponses:
     """Return the answers to a turn's questions by key. The client gives the responses in the order of the questions."""
-    answers: dict[str, Any] = {}
-    # a missing answer is asked again
+    answers: InputResponses = {}
+    # A question without an answer is asked again.
     for question, response in zip(turn.asked.values(), responses, strict=False):
         result = turn_state.response_result(response, question)
         if question.method != "ping":  # no handler asked the ping
             answers[question.key] = result
     return answers
-
-
-def _write_state(token: str, options: Options) -> str | dict[str, str]:
-    return {SEALED: token} if options.state_is_object else token
 
 
 def _read_state(state: object) -> str:
@@ -236,8 +227,9 @@ def _read_options(request: Request) -> Options:
     option = declared.get("option", 0)
     state_type = declared.get("state", "string")
     if type(option) is not int or option not in FORMATS or state_type not in ("string", "object"):
-        message = 'experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
-        raise InvalidParams(message=message)
+        raise InvalidParams(
+            message='experimental["sep-1685"] may hold "option": 1 or 2, and "state": "string" or "object"'
+        )
     return Options(FORMATS[option], state_is_object=state_type == "object")
 
 

@@ -14,7 +14,7 @@ and authenticated) text. The quotations in this file are from SEP-1858.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, is_response, is_unfinished, stream_event
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import InputResponses, JSONValue
 
 HEADER = "last-event-id"
-# characters: an HTTP API allows 10 240 bytes for all headers, with the access token
+# In characters: an HTTP API allows 10 240 bytes for all headers, with the access token.
 MAX_EVENT_ID = 6 * 1024
 NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
 TOO_LARGE = (
@@ -47,23 +47,18 @@ class MultiTurnStreams(Dialect):
     name = "sep-1858"
 
     def answer(self, context: DialectContext, request: Request) -> AnyResult:
-        """Answer a request; the questions of a call are written as events.
-
-        Raises:
-            StateTooLarge: the id of the last event would be too long.
-        """
-        result = context.answer_modern(request)
+        """Answer a request; the questions of a call are written as events. StateTooLarge if the last id is too long."""
+        result = context.answer_current(request)
         if not is_unfinished(result, request):
             return result  # finished, or an error: nothing to translate
         id_prefix = base64url(os.urandom(NONCE_BYTES))
-        # the questions by the ids of their requests, for the token
-        asked: dict[str, TurnQuestion] = {}
-        requests: list[str] = []  # the events with these requests
+        asked: dict[str, TurnQuestion] = {}  # by the ids of their requests
+        requests: list[str] = []  # as events
         for number, (key, question) in enumerate(result.result["inputRequests"].items(), start=1):
             id_ = f"{id_prefix}-{number}"
             asked[id_] = TurnQuestion(key, question["method"])
             requests.append(stream_event({"jsonrpc": "2.0", "id": id_, **question}, id_=id_))
-        turn = Turn(result.result["requestState"], asked, turn_state.call_parts(request))
+        turn = Turn(result.result["requestState"], asked, turn_state.call_of(request))
         last_event_id = turn_state.seal_turn(context, self.name, request, turn)
         if len(last_event_id) > MAX_EVENT_ID:
             raise StateTooLarge(TOO_LARGE)
@@ -78,17 +73,14 @@ class MultiTurnStreams(Dialect):
         return result._replace(body=ResponseBody("".join(stream), is_stream=True))
 
     def read_token(self, http: HttpRequest, body: JSONValue) -> str | None:
-        """Return the event id that comes with an array of responses.
-
-        Raises:
-            InvalidRequest: the request has responses without an event id.
-        """
+        """Return the event id that comes with an array of responses; InvalidRequest if there is none."""
         if not isinstance(body, list) or not all(map(is_response, body)):
             return None
         event_id = http.headers.get(HEADER)
         if body and not event_id:
-            message = "An array of responses needs the header Last-Event-ID: the id of the event input_required"
-            raise InvalidRequest(message=message)
+            raise InvalidRequest(
+                message="An array of responses needs the header Last-Event-ID: the id of the event input_required"
+            )
         return event_id
 
     def continue_call(self, context: DialectContext, http: HttpRequest, body: JSONValue, token: str) -> Continuation:
@@ -100,7 +92,7 @@ class MultiTurnStreams(Dialect):
         """
         principal = identity.admit(http, context.settings, context.now()).principal
         turn = turn_state.open_turn(context, self.name, token, principal, http.address)
-        answers: dict[str, Any] = {}
+        answers: InputResponses = {}
         for response in body:
             question = turn.asked.get(str(response["id"]))
             if question is None:  # "SHOULD ignore any unexpected information"

@@ -15,7 +15,7 @@ The quotations in this file are from SEP-2322.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import Dialect, declaration
@@ -31,16 +31,26 @@ from mcp_functions.protocol.messages import Result, is_dict_of, value_at
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from typing import Final
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Meta, Params
+    from mcp_functions.protocol.wire_types import (
+        ClientCapabilities,
+        Error,
+        InputRequest,
+        InputRequests,
+        InputResponse,
+        InputResponses,
+        Meta,
+        Params,
+        ResultObject,
+    )
     from mcp_functions.seal.request_state import RequestStates
 
 NAME = "sep-2322-tasks"
 METHODS = ("tasks/get", "tasks/result", "tasks/input_response", "tasks/cancel")
-RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
+RELATED: Final = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
 # All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
 ALL_CAPABILITIES: ClientCapabilities = {
     "elicitation": {"form": {}, "url": {}},
@@ -56,6 +66,18 @@ STATUS_MESSAGES = {
 INVALID_TASK = 'params.task must be {"ttl": …}, in milliseconds, a whole number from 1 on, or {}'
 
 
+class TaskStatus(TypedDict, total=False):
+    """A task's status, as this dialect writes it."""
+
+    taskId: str
+    status: str
+    statusMessage: str
+    createdAt: str
+    lastUpdatedAt: str
+    ttl: int
+    pollInterval: int
+
+
 class Sep2322Tasks(Dialect):
     """The dialect `sep-2322-tasks`."""
 
@@ -66,7 +88,7 @@ class Sep2322Tasks(Dialect):
         if request.method == "tools/call":
             return _call(context, request)
         if request.method not in METHODS:
-            return context.answer_modern(request)
+            return context.answer_current(request)
         task = TaskRequest(context, request, _task_id(request))
         if request.method == "tasks/result":
             return task.outcome()
@@ -93,10 +115,10 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
         return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
     meta: Meta = {**extended.params["_meta"], META_TASK_TTL: _ttl(request.params["task"])}
-    result = context.answer_modern(extended.with_params({**extended.params, "_meta": meta}))
+    result = context.answer_current(extended.with_params({**extended.params, "_meta": meta}))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
-    status = _status(result.result)
+    status = _status(cast("ResultObject", result.result))
     # The sentence is the proposal's.
     status.setdefault("statusMessage", f"Task has been created for {request.params['name']} tool invocation.")
     return Result({"task": status, "_meta": dict(result.result["_meta"])})
@@ -105,12 +127,13 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
 def _call_without_task(context: DialectContext, request: Request) -> AnyResult:
     """Call a tool; if the tool needs a task, the error says how this client asks for one."""
     try:
-        return context.answer_modern(request)
+        return context.answer_current(request)
     except MissingRequiredClientCapability as error:
         if value_at(error.data, "requiredCapabilities", "extensions", EXTENSION_TASKS) is None:
             raise  # the tool needs another capability
-        message = 'This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
-        raise InvalidParams(message=message) from None
+        raise InvalidParams(
+            message='This tool can only be called as a task: send params.task, {"ttl": milliseconds} or {}'
+        ) from None
 
 
 class TaskRequest(NamedTuple):
@@ -120,17 +143,17 @@ class TaskRequest(NamedTuple):
     request: Request
     task_id: str
 
-    def send(self, method: str, capabilities: ClientCapabilities, params: Params | None = None) -> Mapping[str, Any]:
+    def send(self, method: str, capabilities: ClientCapabilities, params: Params | None = None) -> ResultObject:
         """Send a request of the extension about the task, as a client with these capabilities; return its result."""
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
         message: Any = {**request.message, "method": method, "params": params}
         # This client need not send the header `mcp-name`. If it does, the extension checks it. The headers must name
         # the method of the extension in place of the dialect's.
-        modern_headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
-        result = self.context.answer_modern(request._replace(message=message, headers=modern_headers))
+        headers = {"mcp-name": self.task_id, **request.headers, "mcp-method": method}
+        result = self.context.answer_current(request._replace(message=message, headers=headers))
         assert isinstance(result, Result)  # noqa: S101 - the extension's methods have results
-        return result.result
+        return cast("ResultObject", result.result)
 
     def status(self) -> Result:
         """Return the status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
@@ -155,15 +178,14 @@ class TaskRequest(NamedTuple):
         message = "The task is still working: poll tasks/get until its status is input_required or completed"
         raise UnknownName(message=message, data={"task": _status(task)})
 
-    def _questions(self, questions: Mapping[str, Any]) -> dict[str, Any]:
+    def _questions(self, questions: InputRequests) -> ResultObject:
         """Return a result with the questions, and a requestState that holds their keys.
 
         "Servers MUST include an `inputRequests` field in the `tasks/result` response when the task is in state
         `input_required`."; "Servers MAY include a requestState field". Answers that come back with the requestState
         count only for these questions.
         """
-        # only the keys are needed later, so their fingerprints are empty
-        asked = dict.fromkeys(questions, "")
+        asked = dict.fromkeys(questions, "")  # only the keys are needed later, and no fingerprints
         token = self._states().seal(self._binding(), None, asked=asked, record={})
         return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
 
@@ -180,12 +202,11 @@ class TaskRequest(NamedTuple):
         shown = self._shown_questions()
         task = self.send("tasks/get", ALL_CAPABILITIES)
         questions = task.get("inputRequests", {})
-        accepted: dict[str, Any] = {}
+        accepted: InputResponses = {}
         for key, response in responses.items():
             was_shown = shown is None or key in shown
             if key in questions and was_shown and _fits(questions[key], response):
-                # the others: "it SHOULD ignore any unexpected information"
-                accepted[key] = response
+                accepted[key] = response  # "it SHOULD ignore any unexpected information"
         if accepted:
             self.send("tasks/update", self.request.capabilities, {"inputResponses": accepted})
         return Result({"_meta": self._meta(task)})
@@ -201,7 +222,7 @@ class TaskRequest(NamedTuple):
         caller = caller_id(request.principal, request.address)
         return list(self._states().open(token, self._binding(), caller=caller).asked)
 
-    def _meta(self, task: Mapping[str, Any]) -> dict[str, Any]:
+    def _meta(self, task: ResultObject) -> Meta:
         """Return the `_meta` of a result: the task that it belongs to, and the server."""
         return {RELATED: {"taskId": self.task_id}, META_SERVER_INFO: task["_meta"][META_SERVER_INFO]}
 
@@ -252,33 +273,30 @@ def _task_id(request: Request) -> str:
     return str(ids[0])
 
 
-def _status(result: Mapping[str, Any]) -> dict[str, Any]:
+def _status(task: ResultObject) -> TaskStatus:
     """Return a task's status with this dialect's names, `ttl` and `pollInterval`, and without its outcome."""
-    status = {"taskId": result["taskId"], "status": result["status"]}
-    message = result.get("statusMessage") or STATUS_MESSAGES.get(result["status"])
+    status: TaskStatus = {"taskId": task["taskId"], "status": task["status"]}
+    message = task.get("statusMessage") or STATUS_MESSAGES.get(task["status"])
     if message:
         status["statusMessage"] = message
-    return {
-        **status,
-        "createdAt": result["createdAt"],
-        "lastUpdatedAt": result["lastUpdatedAt"],
-        "ttl": result["ttlMs"],
-        "pollInterval": result["pollIntervalMs"],
-    }
+    status["createdAt"] = task["createdAt"]
+    status["lastUpdatedAt"] = task["lastUpdatedAt"]
+    status["ttl"] = task["ttlMs"]
+    status["pollInterval"] = task["pollIntervalMs"]
+    return status
 
 
-def _to_exception(json_error: Mapping[str, Any]) -> McpError:
-    error = McpError("task_failed", message=str(json_error["message"]), data=json_error.get("data"))
+def _to_exception(json_error: Error) -> McpError:
+    error = McpError("task_failed", message=json_error["message"], data=json_error.get("data"))
     error.code = json_error["code"]
     return error
 
 
-def _fits(question: Mapping[str, Any], response: Mapping[str, Any]) -> bool:
+def _fits(question: InputRequest, response: InputResponse) -> bool:
     """Return whether an answer fits the form of its question. A declined answer, or one to no form, always fits."""
     schema = value_at(question, "params", "requestedSchema")
     if schema is None or response.get("action") != "accept":
         return True
-    # only answers in this dialect need it
     from jsonschema import Draft202012Validator
 
     return bool(Draft202012Validator(schema).is_valid(response.get("content", {})))

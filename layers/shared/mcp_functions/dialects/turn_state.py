@@ -12,16 +12,11 @@ the call and expires, so a client that holds a token can do nothing else with it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mcp_functions import observability
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import (
-    CALL_METHODS,
-    META_CLIENT_CAPABILITIES,
-    META_LOG_LEVEL,
-    META_PROTOCOL_VERSION,
-)
+from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
@@ -34,9 +29,17 @@ if TYPE_CHECKING:
     from mcp_functions.http.exchange import Continuation
     from mcp_functions.protocol.errors import StateTooLarge
     from mcp_functions.protocol.messages import Principal, Request
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
+    from mcp_functions.protocol.wire_types import (
+        InputResponse,
+        InputResponses,
+        JSONRPCMessage,
+        JSONRPCRequest,
+        Meta,
+        Params,
+        RequestId,
+    )
 
-# a call needs these
+# What a call needs.
 KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
 PARAMETER_HEADER = "mcp-param-"  # headers that repeat an argument of a call begin with this
 ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn
@@ -50,12 +53,22 @@ class TurnQuestion(NamedTuple):
     method: str  # the method of the request to the client, for example "elicitation/create"
 
 
+class TurnCall(TypedDict, total=False):
+    """The parts of a call that `repeat_call` needs."""
+
+    id: RequestId
+    method: str
+    params: Params
+    meta: Meta
+    headers: dict[str, str]
+
+
 class Turn(NamedTuple):
     """The data of a turn, which its token holds."""
 
     request_state: str  # the requestState of the released revision
     asked: Mapping[str, TurnQuestion]  # the questions, by their id in the dialect
-    call: Mapping[str, Any]  # from `call_parts`; empty if the client itself sends the call again
+    call: TurnCall  # {} if the client itself sends the call again
 
 
 def seal_turn(context: DialectContext, format_name: str, request: Request, turn: Turn) -> str:
@@ -67,18 +80,14 @@ def seal_turn(context: DialectContext, format_name: str, request: Request, turn:
         StateTooLarge: the token would be longer than the deployment allows.
     """
     questions = {id_: list(question) for id_, question in turn.asked.items()}
-    record = {"state": turn.request_state, "asked": questions, "call": dict(turn.call)}
+    record = {"state": turn.request_state, "asked": questions, "call": turn.call}
     binding = _binding(context, format_name, request.principal)
     states = context.states(context.answer_within, label(format_name))
     return f"{context.folder}.{states.seal(binding, None, asked={}, record=record)}"
 
 
 def open_turn(context: DialectContext, format_name: str, token: str, principal: Principal | None, address: str) -> Turn:
-    """Return the turn in a token that a principal has sent from an IP address.
-
-    Raises:
-        InvalidRequestState: the token belongs to another function, format or principal, or has expired.
-    """
+    """Return the turn in a token; InvalidRequestState if it has expired, or others received it."""
     folder, _dot, sealed = token.partition(".")
     if folder != context.folder:
         raise InvalidRequestState(reason="another_function")
@@ -95,56 +104,52 @@ def label(format_name: str) -> bytes:
     return f"ks1/{dialect}".encode()
 
 
-def call_parts(request: Request) -> dict[str, Any]:
-    """Return the parts of a call that `repeat_call` needs."""
-    meta = cast("dict[str, Any]", request.params["_meta"])
-    return {
+def call_of(request: Request) -> TurnCall:
+    """Return the call of a turn."""
+    params = request.params
+    call: Any = {
         "id": request.message["id"],
         "method": request.method,
-        "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
-        "meta": {name: meta[name] for name in KEPT_META if name in meta},
+        "params": {name: value for name, value in params.items() if name not in ROUND_PARAMS},
+        "meta": {name: value for name, value in params["_meta"].items() if name in KEPT_META},
         "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADER)},
     }
+    return cast("TurnCall", call)
 
 
-def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Continuation:
+def repeat_call(http: HttpRequest, turn: Turn, answers: InputResponses) -> Continuation:
     """Return the original call with answers and state, as a client of the released revision sends it."""
     call = turn.call
     method = call["method"]
-    answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
-    params = {**call["params"], **answered, "_meta": call["meta"]}
-    message = cast("JSONRPCRequest", {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params})
-    name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
+    params = call["params"].copy()
+    name = params["uri"] if method == "resources/read" else params["name"]
+    params |= {"inputResponses": dict(answers), "requestState": turn.request_state, "_meta": call["meta"]}
+    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
     expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}
     # The received headers win. If one contradicts the call, the released revision refuses the request.
     return http._replace(headers={**expected_headers, **http.headers}), message
 
 
 def too_large(context: DialectContext, request: Request, error: StateTooLarge) -> Result:
-    """Return the result for a turn whose token is too large; the log has the remedy for the author.
-
-    Raises:
-        HandlerError: a prompt or a resource has no such result.
-    """
+    """Return the result for a turn whose token is too large; HandlerError if the method has no such result."""
     observability.current().reason = error.reason
     if request.method != "tools/call":
         raise HandlerError(error.reason, message=TOO_LARGE)
     return Result(complete(results.tool_error(TOO_LARGE), context.settings.server_info))
 
 
-def response_result(response: Mapping[str, Any], question: TurnQuestion) -> dict[str, Any]:
+def response_result(response: JSONRPCMessage, question: TurnQuestion) -> InputResponse:
     """Return the result in a client's response to one question.
 
     Raises:
         InvalidRequest: the response has neither a result nor an error, or both.
         HandlerError: the client could not ask its user.
     """
-    result = response.get("result")
+    result: Any = response.get("result")
     if isinstance(result, dict) and "error" not in response:
-        return result
+        return cast("InputResponse", result)
     if isinstance(response.get("error"), dict) and "result" not in response:
-        message = f"The client answered {question.method} with an error, so this call cannot go on"
-        raise HandlerError(message=message)
+        raise HandlerError(message=f"The client answered {question.method} with an error, so this call cannot go on")
     raise InvalidRequest(message="A response holds a result or an error, which is an object")
 
 

@@ -39,28 +39,20 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import InputRequest, ResultObject
+    from mcp_functions.protocol.wire_types import JSONObject, ResultObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.tasks.methods import Tasks
 
 
 class RoundOfCall(NamedTuple):
-    """The round of a call that this request runs.
+    """The round of a call that this request runs."""
 
-    Attributes:
-        request: calls the handler; a call of an answer tool was rewritten as such a call (`answer_calls`).
-        handler: the handler that is called.
-        start: the verified state of the request, and what binds a state to this call.
-        round: the round, as the author's function sees it.
-        answer_tool: the answer tool that the client calls; None if it calls the handler itself.
-    """
-
-    request: Request
+    request: Request  # calls the handler; a call of an answer tool was rewritten (`answer_calls`)
     handler: Handler[..., Any]
-    start: RoundStart
+    start: RoundStart  # the verified state of the request, and what binds a state to this call
     round: Round
-    answer_tool: AnswerTool | None
+    answer_tool: AnswerTool | None  # that the client calls; None if it calls the handler itself
 
     @property
     def answered_by(self) -> str:
@@ -153,7 +145,7 @@ class Conversations:
         notes.round = start.number
         notes.flow = start.flow or None
         round_request = RoundRequest(
-            responses=request.params.get("inputResponses", {}),
+            responses=cast("dict[str, JSONObject]", request.params.get("inputResponses", {})),
             capabilities=request.capabilities,
             meta=request.params["_meta"],
             principal=request.principal,
@@ -180,15 +172,16 @@ class Conversations:
         run = partial(self._run, current)
         try:
             result = claim.run(run, self._now()) if claim else run()
-        except Crash as crash:  # nothing was recorded for this round, so the same request may run again
+        except Crash as crash:  # nothing was recorded, so the same request may run again
             result = runner.crash_result(current.handler, crash)
         return Result(result, tuple(current.round.notifications))
 
     def _find_claim(self, current: RoundOfCall) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
         state = current.start.claims
+        # Without a state, nothing recognizes a repeated request.
         if self._seals is None or state is None or not current.handler.needs_table:
-            return None  # without a state, nothing recognizes a repeated request
+            return None
         from mcp_functions.dispatch import single_use
 
         is_by_answer_tool = current.answer_tool is not None
@@ -229,25 +222,16 @@ class Conversations:
             self._audit(audit_record(current.round, current.handler.name, sent=is_asked, answered_by=answered_by))
 
     def _ask(self, current: RoundOfCall) -> ResultObject:
-        """Return the result with the questions of a round, and the sealed state for the next one.
-
-        Raises:
-            ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
-        """
+        """Return the result with the questions of a round, and the sealed state for the next one."""
         if not current.client_continues:
             return self._ask_without_elicitation(current)
         state = self._seal(current)
         # There is no question if the round shed work, because its time was up. Also an empty `inputRequests` is sent:
         # one widespread client reads a result without it as the final one.
-        questions = cast("dict[str, InputRequest]", current.round.requests)
-        return {"resultType": "input_required", "inputRequests": questions, "requestState": state}
+        return {"resultType": "input_required", "inputRequests": current.round.requests, "requestState": state}
 
     def _ask_without_elicitation(self, current: RoundOfCall) -> ResultObject:
-        """Return a complete result with the questions of a round, and a sealed state. An answer tool takes the answers.
-
-        Raises:
-            ToolError: as `_ask`.
-        """
+        """Return a complete result with the questions and a sealed state. An answer tool takes the answers."""
         handler, request, questions = current.handler, current.request, current.round.requests
         if not is_deployed("apps"):
             from mcp_functions.rounds import unfinished
@@ -267,7 +251,17 @@ class Conversations:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
         """
-        handler, request, start = current.handler, current.request, current.start
+        try:
+            return self._seal_record(current, answer_tool)
+        except DeveloperError as error:
+            raise Crash(runner.crash_message(current.handler), error) from None
+        except StateTooLarge as error:
+            # The author reads the size and the limit in the log.
+            observability.current().reason = error.reason
+            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
+
+    def _seal_record(self, current: RoundOfCall, answer_tool: AnswerTool | None) -> str:
+        handler, start = current.handler, current.start
         states = self._states_of(handler, answer_tool)
         if self._seals is None or states is None:
             raise Misconfigured(
@@ -278,19 +272,12 @@ class Conversations:
         if answer_tool:
             from mcp_functions.apps import answer_calls
 
-            binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
+            binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, current.request.principal)
             # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
-            record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+            record[answer_calls.ARGUMENTS_KEY] = current.request.params.get("arguments") or {}
         if handler.needs_table:
             from mcp_functions.dispatch import single_use
 
             record[single_use.TABLE_KEY] = single_use.digest_table(self._seals.table_name)
         asked = current.round.questions.open_fingerprints()
-        try:
-            return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
-        except DeveloperError as error:
-            raise Crash(runner.crash_message(handler), error) from None
-        except StateTooLarge as error:
-            # The author reads the size and the limit in the log.
-            observability.current().reason = error.reason
-            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
+        return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)

@@ -44,7 +44,7 @@ class Dispatcher:
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        get_conversations: Callable[[], Conversations],
+        make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
         shown: Catalog | None = None,
     ) -> None:
@@ -53,37 +53,31 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            get_conversations: returns the object that runs rounds. The first request that needs one asks for it.
+            make_conversations: makes the object that runs rounds, when the first request needs it.
             tasks: the tasks of the Lambda; None if no call may become one.
             shown: the catalog, if it is another one than that of all these handlers.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
-        self._handlers: dict[tuple[str, str], Handler[..., Any]] = {
-            (catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers
-        }
+        self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
         self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
-        self._get_conversations = get_conversations
+        self._make_conversations = make_conversations
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
+        task_methods = TASK_METHODS if tasks and self.catalog.get("tasks") else ()
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
-            # discovery and lists
-            **dict.fromkeys(DISCOVERY_METHODS, self._list),
-            # extensions of adopted servers
-            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),
-            # tasks
-            **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),
-            # completions of arguments
-            "completion/complete": self._complete_argument,
-            # tools, prompts and resources
-            **dict.fromkeys(CALL_METHODS, self._call),
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),  # extensions
+            **dict.fromkeys(task_methods, self._answer_task),  # tasks
+            "completion/complete": self._complete_argument,  # completions of arguments
+            **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
         }
 
     def showing(self, shown: Catalog) -> Dispatcher:
         """Return a dispatcher of the same handlers with another catalog."""
         handlers = tuple(self._handlers.values())
-        return Dispatcher(handlers, self._settings, self._get_conversations, self._tasks, shown)
+        return Dispatcher(handlers, self._settings, lambda: self._conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
@@ -118,11 +112,11 @@ class Dispatcher:
         ask its user (`apps.answer_tools`).
         """
         if answer_tool:
-            return self._get_conversations().run_answer_tool(request, handler, answer_tool)
+            return self._conversations.run_answer_tool(request, handler, answer_tool)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))
-        return self._get_conversations().run_round(request, handler)
+        return self._conversations.run_round(request, handler)
 
     def _authorize(self, request: Request, target: Target) -> Handler[..., Any]:
         """Return the handler of a target, if the caller may use it."""
@@ -131,11 +125,7 @@ class Dispatcher:
         return handler
 
     def _check_scopes(self, request: Request, handler: Handler[..., Any]) -> None:
-        """Check that the caller may use a handler. The log names the handler in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the handler.
-        """
+        """Check that the caller's token has the scopes of a handler. The log names the handler in any case."""
         observability.current().handler = handler.name
         if handler.scopes or handler.restricted_by:
             from mcp_functions.http import access_tokens
@@ -171,6 +161,11 @@ class Dispatcher:
         return Result(complete(result, self._server_info))
 
     @cached_property
+    def _conversations(self) -> Conversations:
+        """What runs the rounds of handlers that need one."""
+        return self._make_conversations()
+
+    @cached_property
     def _lists(self) -> Lists:
         """What answers discovery and lists. Most requests are calls."""
         from mcp_functions.handlers.lists import Lists
@@ -201,11 +196,7 @@ def _limit_caching(result: ResultObject, params: Params, *, is_hidden: bool) -> 
 
 
 def _read_completion(params: Params) -> tuple[dict[str, str], dict[str, str]]:
-    """Read the argument that a user types, its name and value, and the values of the other arguments.
-
-    Raises:
-        InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
-    """
+    """Read the argument that a user types, and the other ones; refuse another shape (server/utilities/completion)."""
     argument = params.get("argument")
     if not isinstance(value_at(argument, "name"), str) or not isinstance(value_at(argument, "value"), str):
         raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
@@ -217,11 +208,7 @@ def _read_completion(params: Params) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _check_params(method: str, params: Params) -> None:
-    """Check the shapes of the params that every call may have.
-
-    Raises:
-        InvalidParams: one of them has another shape.
-    """
+    """Check the shapes of the params that every call may have."""
     meta = params["_meta"]
     arguments = params.get("arguments")
     if arguments is not None and not isinstance(arguments, dict):

@@ -11,7 +11,7 @@ functions encrypt nothing, so nothing here is made or imported before its first 
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class SealFactory:
         self._wrapping = wrapping
         self._codec = codec
         self._now = now
-        self._states: dict[tuple[int, bytes], RequestStates] = {}  # by lifetime and label
-        self._tables: dict[int, SealedTable] = {}  # by the longest lifetime of an item
+        self._states = cache(self._make_states)
+        self._tables = cache(self._make_table)
 
     def states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         """Return the object that seals and opens states. It is made once for the same arguments.
@@ -64,9 +64,7 @@ class SealFactory:
             lifetime: how long each state is valid, in seconds.
             label: the kind of states: a state that was sealed under one label does not open under another.
         """
-        if (lifetime, label) not in self._states:
-            self._states[lifetime, label] = self._make_states(lifetime, label)
-        return self._states[lifetime, label]
+        return self._states(lifetime, label)
 
     @property
     def table_name(self) -> str:
@@ -75,9 +73,7 @@ class SealFactory:
 
     def table(self, max_age: int) -> SealedTable:
         """Return the table whose items live for at most `max_age` seconds. It is made once for each `max_age`."""
-        if max_age not in self._tables:
-            self._tables[max_age] = self._make_table(max_age)
-        return self._tables[max_age]
+        return self._tables(max_age)
 
     def seal(self, label: bytes, *, max_age: int, max_chars: int | None = None) -> Seal:
         """Make a seal for one kind of token.
@@ -104,8 +100,7 @@ class SealFactory:
         from mcp_functions.seal.request_state import RequestStates
 
         seal = self.seal(label, max_age=lifetime, max_chars=self._settings.max_state_chars)
-        # without authentication, a state belongs to no user
-        anonymous = self._settings.auth_mode == "none"
+        anonymous = self._settings.auth_mode == "none"  # then a state belongs to no user
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
     def _make_table(self, max_age: int) -> SealedTable:

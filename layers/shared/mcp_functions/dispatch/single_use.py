@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
@@ -48,31 +48,20 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import JSONObject, ResultObject
+    from mcp_functions.protocol.wire_types import ResultObject
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
-# under this key, the record has the digest of the table's name
-TABLE_KEY = "table"
-# of that digest, which tells tables apart and protects nothing
-TABLE_BYTES = 9
-# from the end of an invocation until another one may run its round
-LEASE_MARGIN_SECONDS = 2
-# an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
-SPARE_SECONDS = 120
-# the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
-ROUNDING_SECONDS = 2
-# how often a claim is written: each failure means that another request has changed the item
-MAX_ATTEMPTS = 3
+TABLE_KEY = "table"  # under this key, the record has the digest of the table's name
+TABLE_BYTES = 9  # of that digest, which tells tables apart and protects nothing
+LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
+SPARE_SECONDS = 120  # an item outlives the last state of its conversation: clocks differ by 60 s
+ROUNDING_SECONDS = 2  # the deadline of the conversation and the expiry of its item are rounded up
+MAX_ATTEMPTS = 3  # to write a claim: each failure means that another request changed the item
 
 
 def find_claim(
-    request: Request,
-    handler: Handler[..., Any],
-    state: Claims,
-    seals: SealFactory,
-    *,
-    is_by_answer_tool: bool,
+    request: Request, handler: Handler[..., Any], state: Claims, seals: SealFactory, *, is_by_answer_tool: bool
 ) -> RoundClaim | None:
     """Return the claim of a request to run its round; None if the round may run again.
 
@@ -111,14 +100,11 @@ class RoundClaim:
         self._handler = handler
         self._table = table
         self._key = Key("conversation", state.flow, state.binding.principal)
-        # A little after the end of the conversation, when each of its states has expired; in unix seconds.
-        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
-        # Otherwise a repeated request gets the recorded result.
         self._rejects_repeated = handler.single_use == "reject"
-        # The round to run; the state is from the round before.
-        self._round = state.round + 1
+        self._round = state.round + 1  # the round to run; the state is from the round before
         self._fingerprint = _digest_request(request)
-        # When another invocation may run the round, in unix seconds.
+        # In unix seconds: when the item may go, and when another invocation may run the round.
+        self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
 
     def run(self, run_round: Callable[[], ResultObject], now: float) -> ResultObject:
@@ -154,7 +140,7 @@ class RoundClaim:
         if recorded is None:
             return runner.error_result(self._handler, "This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
-        questions = cast("dict[str, JSONObject]", recorded.get("inputRequests", {}))
+        questions = recorded.get("inputRequests", {})
         missing = missing_capabilities(questions.values(), self._request.capabilities)
         if not missing:
             return recorded
@@ -215,7 +201,7 @@ class RoundClaim:
 
     def _record(self, item: Item, result: ResultObject) -> None:
         """Write the result before the client gets it."""
-        answer = None if self._rejects_repeated else result
+        answer = None if self._rejects_repeated else result  # a rejected request gets none
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:

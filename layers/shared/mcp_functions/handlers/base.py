@@ -35,63 +35,37 @@ R = TypeVar("R")
 class Handler(Generic[P, R]):
     """The base class of all tools, prompts and resources, with what the rest of the toolkit reads of them."""
 
-    # "tool", "prompt", "resource" or "resource_template"
-    kind: str
-    # its name for clients
-    name: str
-    # what a request names it by: its name, its URI or its URI template
-    key: str
-    # the OAuth scopes that the caller's access token must grant, all of them
-    scopes: Sequence[str] = ()
-    # whether callers without these scopes see no such name, in lists and in errors
-    hide_without_scopes = False
-    # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
-    # token, so it then refuses each call.
-    restricted_by = ""
-    # whether the names in its arguments and forms are camelCase on the wire
-    camel_case = False
-    # the `instructions` and `serverInfo` of its server
-    server_description: Server
-    # whether it completes arguments while a user types them
-    has_completers = False
-    # whether it can send log messages to the client
-    logs = False
-    # the hook that runs around its function, `serve(around=…)`
-    hook: Hook | None = None
-    # whether an adopted server answers its completions and the methods below (`pass_on`)
-    passes_on = False
-    # the methods of the extensions of an adopted server, as "skills/list"
-    extension_methods: Sequence[str] = ()
+    kind: str  # "tool", "prompt", "resource" or "resource_template"
+    name: str  # its name for clients
+    key: str  # what a request names it by: its name, its URI or its URI template
+    scopes: Sequence[str] = ()  # the OAuth scopes that the caller's access token must grant, all
+    hide_without_scopes = False  # whether callers without these scopes see no such name
+    restricted_by = ""  # the option of an adopted server that lets in only callers with a token
+    camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
+    server_description: Server  # the `instructions` and `serverInfo` of its server
+    has_completers = False  # whether it completes arguments while a user types them
+    logs = False  # whether it can send log messages to the client
+    hook: Hook | None = None  # runs around its function, `serve(around=…)`
+    passes_on = False  # whether an adopted server answers its completions and the methods below
+    extension_methods: Sequence[str] = ()  # of an adopted server, as "skills/list"
 
     # About calls of several rounds:
-    # whether a call may take more than one round
-    needs_state = False
-    # seconds that the user has for one answer
-    answer_within: int
-    # how many rounds in a row may end because their time is up, and not with a question
-    max_sheds: int
+    needs_state = False  # whether a call may take more than one round
+    answer_within: int  # seconds that the user has for one answer
+    max_sheds: int  # how many rounds in a row may end because their time is up
 
     # Only tools have these options.
-    # the arguments that `Mcp-Param-*` headers repeat, by header
-    header_arguments: Mapping[str, tuple[str, ...]] = {}
-    # exceptions whose text the model reads; no subclasses of these
-    errors: frozenset[type[Exception]] = frozenset()
-    # what a repeated request gets; None if it runs the round again
-    single_use: RepeatPolicy | None = None
-    # whether a call may or must become a task
+    header_arguments: Mapping[str, tuple[str, ...]] = {}  # that `Mcp-Param-*` headers repeat
+    errors: frozenset[type[Exception]] = frozenset()  # whose text the model reads; no subclasses
+    single_use: RepeatPolicy | None = None  # None: a repeated request runs the round again
     task: TaskSupport | Callable[..., TaskSupport | None] | None = None
-    # the call of a client without these capabilities ends with error -32021
-    requires: Sequence[str] = ()
+    requires: Sequence[str] = ()  # a client without these capabilities gets error -32021
 
     # Only tools that ask have these. They are for clients that cannot show questions.
-    # whether such a client also gets an answer tool: a second tool, which takes the answers
-    has_answer_tool = False
-    # whether an app (MCP Apps) may show the questions as a form
-    may_show_form = False
-    # the keys of the questions that the model may ask in the chat
-    ask_in_words: Sequence[str] = ()
-    # whether only an app may call the tool, and not the model
-    is_app_only = False
+    has_answer_tool = False  # whether such a client gets a second tool, which takes the answers
+    may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
+    ask_in_words: Sequence[str] = ()  # the keys of questions that the model may ask in the chat
+    is_app_only = False  # whether only an app may call the tool, and not the model
 
     def with_options(self, server_description: Server, errors: frozenset[type[Exception]], hook: Hook | None) -> Self:
         """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
@@ -138,12 +112,6 @@ class Handler(Generic[P, R]):
             McpError: the request has no result.
         """
         raise NotImplementedError
-
-
-def require(holds: object, rule: str) -> None:
-    """Refuse what an author wrote with a TypeError that states the rule, unless the rule holds."""
-    if not holds:
-        raise TypeError(rule)
 
 
 def to_seconds(duration: int | timedelta) -> int:

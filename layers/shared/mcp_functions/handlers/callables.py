@@ -44,14 +44,13 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     if written.__name__ == "__call__":  # the class has a better name, and may have the docstring
         function.__name__ = type(owner).__name__
         function.__doc__ = written.__doc__ or owner.__doc__
-    # mypy knows no such attribute
     vars(function)["__signature__"] = inspect.Signature(_parameters(given))
     return function  # type: ignore[return-value]  # mypy reads a nested function as a Callable
 
 
-# any callable
-def _find_def(given: Any) -> tuple[FunctionType | partialmethod[object] | None, object]:  # noqa: ANN401
+def _find_def(callable_: object) -> tuple[FunctionType | partialmethod[object] | None, object]:
     """Return the function that the author wrote with `def`, or None; and the object, if it is a `__call__`."""
+    given: Any = callable_
     owner = None
     while not inspect.isfunction(given):
         if isinstance(given, partial):
@@ -82,8 +81,9 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
     `inspect.signature` of a partial would also list the parameters that the partial sets by keyword.
     """
     if not isinstance(call, partial):
-        is_object = not inspect.isroutine(call) and not _is_wrapper(call)
-        written = call.__call__ if is_object else call  # type: ignore[operator]  # each callable has `__call__`
+        written: Any = call
+        if not inspect.isroutine(call) and not _is_wrapper(call):
+            written = written.__call__
         return list(inspect.signature(written).parameters.values())
     remaining = _parameters(call.func)[len(call.args) :]
     return [parameter for parameter in remaining if parameter.name not in call.keywords]

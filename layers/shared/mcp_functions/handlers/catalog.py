@@ -6,27 +6,8 @@
       "completions": false, "logging": false, "scopes": ["trips:write"], "asks": ["book"]
     }
 
-The front door is the endpoint of the whole server, and reads this JSON from catalog.json. Every other function builds
-the catalog of its own handlers: its tools, prompts and resources. The members of the JSON:
-
-    tools, prompts, …       the entries of each list, as clients get them
-    functions               for each list, the names or URIs with the folder of the Lambda function that serves them. An
-                            adopted server may also serve names that no list has; their key is "*" (UNLISTED_KEY)
-    completions, logging    whether any handler completes arguments, or sends log messages
-    servers                 the `instructions` and `serverInfo` of authors. A server of another library (`adopt`) also
-                            has `extensions`, and `order`: for each list, its names or URIs in the order of that server
-    methods                 the methods of extensions of adopted servers ("skills/list"), with the folder of each
-    scopes                  the OAuth scopes that handlers require
-    tasks                   the functions whose calls may become tasks
-    asks                    the tools that may ask their user
-    formless                those of them whose questions are not shown as a form of an app (MCP Apps)
-    relays                  those of them that let the model pass on the user's answers
-    apps                    the tools that only an app may call
-    hidden                  for each list, the names or URIs that only callers with these scopes see (`visibility`);
-                            and, by their index, the servers whose handlers are all hidden, with the scopes of each
-    skills                  the URIs of skills with a digest of each (`skills`). Their files are in skills.json
-
-`servers` and each member after it is left out if it would be empty.
+The front door answers for the whole server, and reads this JSON from catalog.json. Every other function builds the
+catalog of its own handlers: its tools, prompts and resources. `protocol.catalog_types` describes each member.
 """
 
 from __future__ import annotations
@@ -37,10 +18,18 @@ from typing import TYPE_CHECKING, Any, cast
 from mcp_functions.settings import is_deployed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.protocol.catalog_types import Catalog, Hidden, ListName, Properties, PropertyOfTools, Server
+    from mcp_functions.protocol.catalog_types import (
+        Catalog,
+        Folders,
+        Hidden,
+        ListName,
+        Properties,
+        PropertyOfTools,
+        Server,
+    )
     from mcp_functions.protocol.wire_types import Implementation, ListEntry
 
 LISTS_BY_KIND: Mapping[str, ListName] = {
@@ -50,12 +39,11 @@ LISTS_BY_KIND: Mapping[str, ListName] = {
     "resource_template": "resourceTemplates",
 }
 LIST_NAMES: tuple[ListName, ...] = ("tools", "prompts", "resources", "resourceTemplates")
-UNLISTED_KEY = "*"  # see "functions" above
-# The members that list what has a property: the tools that ask, for example.
+UNLISTED_KEY = "*"  # the names that an adopted server serves, and does not list
+# The members that list the tools with a property: those that ask, for example.
 PROPERTIES_OF_TOOLS: tuple[PropertyOfTools, ...] = ("asks", "formless", "relays", "apps")
-PROPERTIES = ("scopes", "tasks", *PROPERTIES_OF_TOOLS)
-# Those of them that an optional room reads, by the folder of the room.
-PROPERTIES_BY_ROOM = {"apps": PROPERTIES_OF_TOOLS, "tasks": ("tasks",), "skills": ("skills",)}
+# The members that only an optional room reads, by the folder of the room.
+MEMBERS_BY_ROOM = {"apps": PROPERTIES_OF_TOOLS, "tasks": ("tasks",), "skills": ("skills",)}
 # A client that cannot show a question sends the answer to a second tool, the answer tool: `book-form` or `book-answer`.
 ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
@@ -77,29 +65,17 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> Catal
     for handler in handlers:  # every handler of a server has the same description
         if handler.server_description and handler.server_description not in servers:
             servers.append(handler.server_description)
-    catalog: Catalog = {
-        "tools": _entries(handlers, "tools", servers),
-        "prompts": _entries(handlers, "prompts", servers),
-        "resources": _entries(handlers, "resources", servers),
-        "resourceTemplates": _entries(handlers, "resourceTemplates", servers),
-        "functions": {
-            "tools": _folders(served, "tools"),
-            "prompts": _folders(served, "prompts"),
-            "resources": _folders(served, "resources"),
-            "resourceTemplates": _folders(served, "resourceTemplates"),
-        },
-        "completions": any(handler.has_completers for handler in handlers),
-        "logging": any(handler.logs for handler in handlers),
+    catalog = cast("Catalog", {list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES})
+    catalog["functions"] = cast("Folders", {list_name: _folders(served, list_name) for list_name in LIST_NAMES})
+    catalog["completions"] = any(handler.has_completers for handler in handlers)
+    catalog["logging"] = any(handler.logs for handler in handlers)
+    optional = {
+        "servers": servers,
+        "methods": _extension_methods(served),
+        **_properties(served),
+        "hidden": _hidden(handlers, servers),
     }
-    if servers:
-        catalog["servers"] = servers
-    methods = _extension_methods(served)
-    if methods:
-        catalog["methods"] = methods
-    catalog |= cast("Catalog", _properties(served))
-    hidden = _hidden(handlers, servers)
-    if hidden:
-        catalog["hidden"] = hidden
+    catalog |= cast("Catalog", {member: value for member, value in optional.items() if value})
     _check_answer_tools(catalog)
     return catalog
 
@@ -111,13 +87,9 @@ def _entries(handlers: Iterable[Handler[..., Any]], list_name: ListName, servers
     """
     entries = {handler.key: handler.describe() for handler in handlers if LISTS_BY_KIND[handler.kind] == list_name}
     entries.pop(UNLISTED_KEY, None)  # it is in no list
-    adopted = []
-    for server in servers:
-        for key in server.get("order", {}).get(list_name, ()):
-            entry = entries.pop(key, None)
-            if entry:  # an author need not serve every handler of an adopted server
-                adopted.append(entry)
-    # the entries that no adopted server orders
+    ordered = [key for server in servers for key in server.get("order", {}).get(list_name, ())]
+    # An author need not serve every handler of an adopted server.
+    adopted = [entries.pop(key) for key in ordered if key in entries]
     own = sorted(entries.values(), key=itemgetter("name"))
     return own + adopted
 
@@ -147,22 +119,18 @@ def _extension_methods(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[
     return {method: first for method, (first, *others) in sorted(folders.items()) if not others}
 
 
-def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> Properties:
-    """Write the members of PROPERTIES: for each, the names of what has the property. An empty member is left out."""
-    found: dict[str, set[str]] = {member: set() for member in PROPERTIES}
-    for folder, handler in served:
-        found["scopes"].update(handler.scopes)
-        if handler.task:
-            found["tasks"].add(folder)
-        if handler.has_answer_tool:  # it may ask its user
-            found["asks"].add(handler.name)
-            if not handler.may_show_form:  # no client gets its questions as a form of an app
-                found["formless"].add(handler.name)
-        if handler.ask_in_words:  # the model may pass on the user's answers
-            found["relays"].add(handler.name)
-        if handler.is_app_only:
-            found["apps"].add(handler.name)
-    return cast("Properties", {member: sorted(names) for member, names in found.items() if names})
+def _properties(served: Sequence[tuple[str, Handler[..., Any]]]) -> Properties:
+    """List what has a property: the tools that may ask their user, for example."""
+    handlers = [handler for _folder, handler in served]
+    asking = [handler for handler in handlers if handler.has_answer_tool]
+    return {
+        "scopes": sorted({scope for handler in handlers for scope in handler.scopes}),
+        "tasks": sorted({folder for folder, handler in served if handler.task}),
+        "asks": sorted(handler.name for handler in asking),
+        "formless": sorted(handler.name for handler in asking if not handler.may_show_form),
+        "relays": sorted(handler.name for handler in handlers if handler.ask_in_words),
+        "apps": sorted(handler.name for handler in handlers if handler.is_app_only),
+    }
 
 
 def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Server]) -> Hidden:
@@ -194,7 +162,7 @@ def _check_answer_tools(catalog: Catalog) -> None:
 
 def deployed_part(catalog: Catalog) -> Catalog:
     """Return a catalog without the features whose folders were deleted from the layer."""
-    missing = {member for room, members in PROPERTIES_BY_ROOM.items() if not is_deployed(room) for member in members}
+    missing = {member for room, members in MEMBERS_BY_ROOM.items() if not is_deployed(room) for member in members}
     kept = {member: value for member, value in catalog.items() if member not in missing}
     return cast("Catalog", kept) if missing else catalog
 
@@ -226,8 +194,8 @@ def server_info(catalog: Catalog, default: Implementation) -> Implementation:
     """Return the `serverInfo` of results.
 
     It is the deployment's (`default`). If exactly one function or adopted server has a `serverInfo`, its members
-    replace the deployment's. Those of a front door, in the member "endpoint", replace both.
+    replace the deployment's. Those of a front door replace both.
     """
     infos = [server["serverInfo"] for server in catalog.get("servers", ()) if "serverInfo" in server]
-    of_endpoint = catalog.get("endpoint", {}).get("serverInfo", {})
-    return {**default, **(infos[0] if len(infos) == 1 else {}), **of_endpoint}
+    of_front_door = catalog.get("front_door", {}).get("serverInfo", {})
+    return {**default, **(infos[0] if len(infos) == 1 else {}), **of_front_door}

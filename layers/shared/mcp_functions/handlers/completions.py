@@ -17,7 +17,7 @@ from enum import Enum
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.errors import DeveloperError, InvalidParams
 from mcp_functions.protocol.plain_values import type_name
@@ -37,8 +37,7 @@ Completer = TypeVar("Completer", bound=AnyCompleter)
 class CompletableHandler(FunctionHandler[P, R]):
     """The base class of prompts and resources, whose arguments completers can complete."""
 
-    # whether clients name an argument as its parameter is named, also with `camel_case`
-    keeps_names = False
+    keeps_names = False  # whether `camel_case` leaves the names of arguments as they are
 
     def __init__(self, function: Callable[P, R], **options: Unpack[HandlerOptions]) -> None:
         """Read the function and its arguments; `complete` adds completers."""
@@ -59,8 +58,9 @@ class CompletableHandler(FunctionHandler[P, R]):
             TypeError: there is no such argument.
         """
         names = self.arguments.by_name
-        known = ", ".join(names) or "none"
-        require(argument in names, f"{self.name} has no argument {argument!r} to complete; it has: {known}")
+        if argument not in names:
+            known = ", ".join(names) or "none"
+            raise TypeError(f"{self.name} has no argument {argument!r} to complete; it has: {known}")
 
         def register(completer: Completer) -> Completer:
             self._completers[argument] = completer

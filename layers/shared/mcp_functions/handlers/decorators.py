@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 
 if TYPE_CHECKING:
@@ -119,7 +118,8 @@ def resource(uri: str, **options: Unpack[ResourceOptions]) -> Callable[[Callable
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    require(isinstance(uri, str), '@resource needs its URI: @resource("config://app")')
+    if not isinstance(uri, str):
+        raise TypeError('@resource needs its URI: @resource("config://app")')
     from mcp_functions.handlers.resources import Resource
 
     def decorate(function: Callable[P, R]) -> Resource[P, R]:

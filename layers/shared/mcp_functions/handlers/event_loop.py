@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 NO_NESTED_CALL = "an async handler cannot be called from another one: await its function instead"
-# for cancelled tasks to clean up; a round keeps more for its response (`MARGIN_SECONDS`)
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 1.0  # for cancelled tasks to clean up; a round keeps more (`MARGIN_SECONDS`)
 LEAVE_SECONDS = 2.0  # for a context manager to clean up at the end of a local process
 
 # The unfinished asyncio tasks of a call. A new task gets a copy of its creator's context variables, so all tasks of a
@@ -95,14 +94,13 @@ async def _end_tasks(tasks: set[Task[Any]]) -> None:
 
     After `GRACE_SECONDS`, the tasks that still run are left alone, and the log names them.
     """
-    # an async generator that the call left unfinished is closed by a task that begins now
+    # A task that begins now closes an async generator that the call left unfinished.
     await asyncio.sleep(0)
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
                 for task in tasks:
-                    # asyncio makes others, to close async generators
-                    if isinstance(task.get_coro(), CoroutineType):
+                    if isinstance(task.get_coro(), CoroutineType):  # others close generators
                         task.cancel()
                 await asyncio.wait(tasks)  # each task that ends leaves the set (`_make_task`)
     if tasks:
@@ -116,9 +114,9 @@ def enter(manager: AbstractAsyncContextManager[R]) -> R:
         raise DeveloperError(NO_NESTED_CALL)
     entered: Future[R] = Future()
     process_ends = asyncio.Event()
-    # without `_tasks_of_call`: the tasks of the context manager outlive the current call
-    of_process = Context()
-    holder = of_process.run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
+    # The tasks of the context manager outlive the current call, so they do not get its `_tasks_of_call`.
+    without_call = Context()
+    holder = without_call.run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
     value = entered.result()
     atexit.register(_leave, holder, process_ends)
     return value
@@ -171,12 +169,16 @@ def _run_for_ever(loop: AbstractEventLoop) -> None:
             loop.run_forever()
 
 
-# asyncio's
-def _make_task(loop: AbstractEventLoop, coroutine: Any, context: Context | None = None, **options: Any) -> Task[Any]:  # noqa: ANN401
+def _make_task(
+    loop: AbstractEventLoop,
+    coro: Any,  # noqa: ANN401
+    context: Context | None = None,
+    **options: Any,  # noqa: ANN401
+) -> Task[Any]:
     """Make a task, and add it to the tasks of its call. asyncio calls this for every new task (`set_task_factory`)."""
     if context is None:
         context = copy_context()
-    task = asyncio.Task(coroutine, loop=loop, context=context, **options)
+    task = asyncio.Task(coro, loop=loop, context=context, **options)
     tasks = context.get(_tasks_of_call)
     if tasks is not None:
         tasks.add(task)

@@ -20,7 +20,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.handlers import signatures
-from mcp_functions.handlers.base import Handler, P, R, require, to_seconds
+from mcp_functions.handlers.base import Handler, P, R, to_seconds
 from mcp_functions.handlers.return_types import is_input_required
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.scopes import SCOPE
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict
 
-    from mcp_functions.protocol.errors import InputRequired
     from mcp_functions.protocol.wire_types import Icon, ListEntry, Model
-    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):
@@ -104,17 +102,22 @@ class FunctionHandler(Handler[P, R]):
     def _check_options(self, scopes: object) -> None:
         """Check the options. `self.scopes` does not show whether `scopes` was a text: `tuple` accepts that, too."""
         # server/tools, "Tool names": 1 to 128 of these characters. The header `Mcp-Name` repeats the name.
-        is_name = re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name)
-        require(is_name, f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - .")
+        if not re.fullmatch(r"[A-Za-z0-9_.-]{1,128}", self.name):
+            raise TypeError(f"the name {self.name!r} must be 1 to 128 of A-Z a-z 0-9 _ - .")
         for option in ("title", "description"):
             text = self._entry[option]
-            require(isinstance(text, str | None), f"title and description are text, and this {option} is {text!r}")
-        require(self.answer_within >= 1, "answer_within is a timedelta or seconds, 1 or more")
-        require(self.max_sheds >= 0, "max_sheds is a number of rounds, 0 or more")
-        are_scopes = not isinstance(scopes, str) and all(re.fullmatch(SCOPE, scope) for scope in self.scopes)
-        require(are_scopes, 'scopes is a list of words without blanks or quotes: scopes=["work:write"]')
-        require(isinstance(self.hide_without_scopes, bool), "hide_without_scopes is True or False")
-        require(self.scopes or not self.hide_without_scopes, "hide_without_scopes=True needs scopes=[…]")
+            if not isinstance(text, str | None):
+                raise TypeError(f"title and description are text, and this {option} is {text!r}")
+        if self.answer_within < 1:
+            raise TypeError("answer_within is a timedelta or seconds, 1 or more")
+        if self.max_sheds < 0:
+            raise TypeError("max_sheds is a number of rounds, 0 or more")
+        if isinstance(scopes, str) or not all(re.fullmatch(SCOPE, scope) for scope in self.scopes):
+            raise TypeError('scopes is a list of words without blanks or quotes: scopes=["work:write"]')
+        if not isinstance(self.hide_without_scopes, bool):
+            raise TypeError("hide_without_scopes is True or False")
+        if self.hide_without_scopes and not self.scopes:
+            raise TypeError("hide_without_scopes=True needs scopes=[…]")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the author's function directly, as a unit test does.
@@ -124,7 +127,8 @@ class FunctionHandler(Handler[P, R]):
         """
         left_out = [each for each in self._signature.client_parameters[len(args) :] if each.name not in kwargs]
         for parameter in left_out:  # Python sees a default where an author wrote `= Field(…)`
-            require(not parameter.required, f"missing required argument: {parameter.name!r}")
+            if parameter.required:
+                raise TypeError(f"missing required argument: {parameter.name!r}")
         defaults = {each.name: each.make_default() for each in left_out if each.make_default}
         function: Callable[..., R] = self.function
         return function(*args, **kwargs, **defaults)
@@ -150,14 +154,13 @@ class FunctionHandler(Handler[P, R]):
             InputRequired: the function asked, and the round ends with its questions.
             DeveloperError: the hook returned no context manager, or swallowed an exception.
         """
-        # with a hook there is always a round: see `needs_round`
-        if self.hook is None or round_ is None:
+        if self.hook is None or round_ is None:  # with a hook there is a round (`needs_round`)
             return self._run_function(arguments, round_)
         from mcp_functions.handlers import hooks
 
         with hooks.call_hook(self.hook, self.kind, self.name, arguments, round_):
             return self._run_function(arguments, round_)
-        # the function raised an exception, and `__exit__` of the hook returned True
+        # The function raised an exception, and `__exit__` of the hook returned True.
         raise DeveloperError(
             "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
         )
@@ -174,16 +177,12 @@ class FunctionHandler(Handler[P, R]):
             # The results of steps that have begun are recorded for the next round.
             returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
         if is_input_required(returned):
-            raise self._ask_as_returned(returned, round_)
+            if not self.needs_state or round_ is None:
+                raise DeveloperError(
+                    "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
+                )
+            raise returned.end_round(round_)
         return returned
-
-    def _ask_as_returned(self, result: InputRequiredResult, round_: Round | None) -> InputRequired:
-        """End the round with the questions that a low-level function returned; return what the caller raises."""
-        if not self.needs_state or round_ is None:
-            raise DeveloperError(
-                "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
-            )
-        return result.end_round(round_)
 
 
 def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> tuple[object, object]:

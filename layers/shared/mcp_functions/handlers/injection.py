@@ -24,7 +24,6 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
-from mcp_functions.handlers.base import require
 from mcp_functions.handlers.return_types import make_union, union_members
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
 from mcp_functions.protocol.json_reader import copy_json
@@ -53,8 +52,7 @@ class DeclaredQuestion(NamedTuple):
     """A question in a signature, as in `seat: Annotated[Seat | None, Ask("Which seat?")]`."""
 
     question: Question[Any]
-    # `Seat | None`: without an answer, the value is None; otherwise NotAnswered is raised
-    is_optional: bool
+    is_optional: bool  # as with `Seat | None`: without an answer, the value is None
 
     def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
@@ -77,8 +75,7 @@ class Injection(NamedTuple):
 
     questions: Mapping[str, DeclaredQuestion]
     capabilities: Mapping[str, DeclaredCapability]
-    # the first call of each function opens the value
-    shared_values: Mapping[str, Callable[[], object]]
+    shared_values: Mapping[str, Callable[[], object]]  # the first call opens the value
     defaults: Mapping[str, Any]  # of the parameters before `*`, for the messages of questions
 
     @property
@@ -139,7 +136,8 @@ def read_injection(
         camel_case: whether names are camelCase on the wire.
 
     Raises:
-        TypeError: the client sends a parameter after `*`, a form is not possible, or the function asks in two ways.
+        TypeError: the client sends a parameter after `*`, the specification has no form for the type of a question, its
+            message names something else than an argument, or the function asks in two ways.
     """
     questions: dict[str, DeclaredQuestion] = {}
     capabilities: dict[str, DeclaredCapability] = {}
@@ -158,15 +156,17 @@ def read_injection(
     # Inline, a function calls `answer = elicit(…)`. On the low level, it returns an InputRequiredResult.
     asks_inline = any(each.class_.needs_state and not each.class_.low_level for each in capabilities.values())
     is_low_level = any(each.class_.low_level for each in capabilities.values())
-    rule = "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
-    require(not (asks_inline and is_low_level), rule)
+    if asks_inline and is_low_level:
+        raise TypeError(
+            "InputResponses and RequestState are the low level: a function that uses them does not ask inline"
+        )
     defaults = {each.name: each.default for each in client_parameters if each.default is not MISSING}
     return Injection(questions, capabilities, shared_values, defaults)
 
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
     """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
-    # `RequestState[Draft]` has the origin RequestState
+    # `RequestState[Draft]` has the origin RequestState.
     class_ = get_origin(annotation) or annotation
     if isinstance(class_, type) and issubclass(class_, Capability):
         return class_
@@ -181,11 +181,7 @@ def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask |
 def _read_question(
     name: str, annotation: object, ask: Ask, client_parameters: Sequence[Parameter], *, camel_case: bool
 ) -> DeclaredQuestion:
-    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`.
-
-    Raises:
-        TypeError: the specification has no form for this type, or the message names something else than an argument.
-    """
+    """Read a question from the annotation of its parameter: `Annotated[<form>, Ask(…), …]`."""
     from mcp_functions.rounds.elicitation import Question
 
     _check_braces(name, ask.message, client_parameters)
@@ -218,6 +214,6 @@ def _read_shared_value(name: str, shared: Shared) -> Callable[[], object]:
     """Return a function that returns the shared value, and opens it at the first call."""
     from mcp_functions.handlers.shared_values import shared_value
 
-    rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"
-    require(callable(shared.enter), rule)
+    if not callable(shared.enter):
+        raise TypeError(f"{name}: Shared takes a function that returns a context manager: Shared(open_database)")
     return shared_value(shared.enter)

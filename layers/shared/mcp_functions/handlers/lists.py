@@ -9,6 +9,7 @@ The entries come from a catalog (`handlers.catalog`). Most clients get all of th
 
 from __future__ import annotations
 
+from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
 from mcp_functions.handlers.catalog import LIST_NAMES, server_info
@@ -34,18 +35,13 @@ class Lists:
     """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
     def __init__(self, catalog: Catalog, settings: Settings) -> None:
-        """Take the catalog and the settings.
-
-        A front door adds its own description to the catalog, as the member "endpoint". Its instructions come before
-        those of the functions, and its `serverInfo` replaces theirs.
-        """
-        endpoint = catalog.get("endpoint", {})
-        servers = [endpoint, *catalog.get("servers", ())]
+        """Take the catalog and the settings. The instructions of a front door come before those of the functions."""
+        servers = [catalog.get("front_door", {}), *catalog.get("servers", ())]
         self._catalog = catalog
         self._settings = settings
         self._instructions = "\n\n".join(server["instructions"] for server in servers if server.get("instructions"))
         self._server_info = server_info(catalog, settings.server_info)
-        self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
+        self._first_page = cache(partial(self._write, cursor=None))
 
     def answer(self, method: str, params: Params) -> Result:
         """Answer `server/discover` or a list method.
@@ -55,11 +51,10 @@ class Lists:
             UnknownName: the cursor does not belong to this list.
         """
         view = self._view_of(params["_meta"])
-        if params.get("cursor") is not None:  # clients of 2025 send null for what they leave out
-            return self._write(view, method, params)
-        if (view, method) not in self._first_pages:
-            self._first_pages[view, method] = self._write(view, method, params)
-        return self._first_pages[view, method]
+        cursor = params.get("cursor")
+        if cursor is None:  # clients of 2025 send null for what they leave out
+            return self._first_page(view, method)
+        return self._write(view, method, cursor)
 
     def _view_of(self, meta: Meta) -> View | None:
         """Return the client's view of the catalog; None if the client sees the catalog unchanged."""
@@ -73,7 +68,7 @@ class Lists:
 
         return listings.view_of(self._catalog, meta)
 
-    def _write(self, view: View | None, method: str, params: Params) -> Result:
+    def _write(self, view: View | None, method: str, cursor: str | None) -> Result:
         """Write the result of a method, and its JSON."""
         catalog = self._catalog
         cache_hints = self._settings.cache_hints
@@ -87,14 +82,13 @@ class Lists:
         if method == "server/discover":
             result = self._discover(catalog)
         else:
-            result = self._page(catalog, LIST_METHODS[method], params)
+            result = self._page(catalog, LIST_METHODS[method], cursor)
         result.update(cache_hints)
         completed = complete(result, self._server_info)
         return Result(completed, text=dumps(completed))
 
     def _discover(self, catalog: Catalog) -> ResultObject:
-        """Answer `server/discover`."""
-        # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
+        """Answer `server/discover`; without `listChanged`, because no Lambda runs long enough to notify a client."""
         capabilities: JSONObject = {capability: {} for capability in _list_capabilities(catalog)}
         if catalog["completions"]:
             capabilities["completions"] = {}
@@ -105,33 +99,24 @@ class Lists:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        result: ResultObject = {
-            "supportedVersions": list(constants.SUPPORTED_VERSIONS),
-            "capabilities": capabilities,
-        }
+        result: ResultObject = {"supportedVersions": list(constants.SUPPORTED_VERSIONS), "capabilities": capabilities}
         if self._instructions:
             result["instructions"] = self._instructions
         return result
 
-    def _page(self, catalog: Catalog, list_name: ListName, params: Params) -> ResultObject:
-        """Answer one page of a list (server/utilities/pagination).
-
-        Raises:
-            MethodNotFound: no handler belongs to the list.
-            UnknownName: the cursor does not belong to this list.
-        """
+    def _page(self, catalog: Catalog, list_name: ListName, cursor: str | None) -> ResultObject:
+        """Answer one page of a list (server/utilities/pagination)."""
         if CAPABILITIES[list_name] not in _list_capabilities(catalog):
             raise MethodNotFound
-        return page(list_name, catalog[list_name], params, self._settings.page_size)
+        return page(list_name, catalog[list_name], cursor, self._settings.page_size)
 
 
-def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], params: Params, size: int) -> ResultObject:
-    """Return the page of a list that the cursor in the params names: the first one without a cursor.
+def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], cursor: str | None, size: int) -> ResultObject:
+    """Return the page of a list that a cursor names: the first one without a cursor.
 
     Raises:
         UnknownName: the cursor does not belong to this list.
     """
-    cursor = params.get("cursor")
     start = 0 if cursor is None else _find_start(entries, cursor, size)
     end = start + size
     found = cast("ResultObject", {list_name: entries[start:end]})
@@ -178,7 +163,7 @@ def _cursor(entries: Sequence[ListEntry | SkillEntry], start: int) -> str:
     """
     import hashlib
 
-    # the entry of a skill has no name
+    # The entry of a skill has no name.
     names = dumps([entry.get("name") or entry["uri"] for entry in entries])
     digest = hashlib.sha256(names.encode()).hexdigest()
     return f"{digest[:12]}-{start}"

@@ -14,7 +14,7 @@ The front door forwards a request to the function that it finds. A function find
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.handlers.catalog import ANSWER_TOOL_SUFFIXES, UNLISTED_KEY, key_of
 from mcp_functions.protocol import header_parameters
@@ -35,11 +35,9 @@ class Target(NamedTuple):
     """The handler that a request names."""
 
     list_name: ListName  # the list with its entry: "tools", for example
-    # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
-    key: str
+    key: str  # its name, URI or URI template; UNLISTED_KEY if no list has it
     folder: str  # the folder of the Lambda function that serves it
-    # the name in the request, if the request names an answer tool of the tool
-    answer_tool: str = ""
+    answer_tool: str = ""  # the name in the request, if that is the name of an answer tool
 
 
 def find(catalog: Catalog, method: str, params: Params) -> Target:
@@ -57,7 +55,7 @@ def find(catalog: Catalog, method: str, params: Params) -> Target:
     folders = catalog["functions"][list_name]
     if not folders:
         raise MethodNotFound
-    name = _text_param(params, "name")
+    name = text_param(params, "name")
     if name in folders:
         return Target(list_name, name, folders[name])
     tool = name.rpartition("-")[0]  # "book" of its answer tool "book-answer"
@@ -70,15 +68,13 @@ def find(catalog: Catalog, method: str, params: Params) -> Target:
 
 def _find_resource(catalog: Catalog, params: Params) -> Target:
     """Find the resource with a URI, or else the first template that matches it."""
-    resources: Mapping[str, str] = catalog["functions"]["resources"]
-    templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
+    resources = catalog["functions"]["resources"]
+    templates = catalog["functions"]["resourceTemplates"]
     # A skill is a resource without a function.
     if not resources and not templates and not catalog.get("skills"):
         raise MethodNotFound
-    uri = _text_param(params, "uri")
-    if uri in resources:
-        return Target("resources", uri, resources[uri])
-    key = _find_equal(resources, uri)
+    uri = text_param(params, "uri")
+    key = uri if uri in resources else _find_equal(resources, uri)
     if key:
         return Target("resources", key, resources[key])
     for template, folder in templates.items():
@@ -126,23 +122,22 @@ def find_reference(catalog: Catalog, params: Params) -> Target:
     """
     if not catalog["completions"]:
         raise MethodNotFound
-    ref: Any = params.get("ref")
-    match ref:
-        case {"type": "ref/prompt", "name": str()}:
-            # a `ref` names its handler as the params of a call do
-            return find(catalog, "prompts/get", ref)
+    match params.get("ref"):
+        case {"type": "ref/prompt", "name": str(name)}:
+            return find(catalog, "prompts/get", {"name": name})
         case {"type": "ref/resource", "uri": str(uri)}:
             templates = catalog["functions"]["resourceTemplates"]
             template = _find_equal(templates, uri)
             if template:
                 return Target("resourceTemplates", template, templates[template])
-            return find(catalog, "resources/read", ref)
+            return find(catalog, "resources/read", {"uri": uri})
     raise InvalidParams(
         message='params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
     )
 
 
-def _text_param(params: Params, name: str) -> str:
+def text_param(params: Params, name: str) -> str:
+    """Return a param that must be text."""
     value = params.get(name)
     if not isinstance(value, str):
         raise InvalidParams(message=f"params.{name} must be a string")
@@ -170,10 +165,8 @@ def form_result(server: Implementation) -> Result:
 
 def name_of(catalog: Catalog, target: Target) -> str:
     """Return the name of a handler. The log has this name, because the URI of a request may contain private values."""
-    for entry in catalog[target.list_name]:
-        if key_of(entry) == target.key:
-            return str(entry["name"])
-    return target.key  # UNLISTED_KEY, which no entry has
+    names = (entry["name"] for entry in catalog[target.list_name] if key_of(entry) == target.key)
+    return next(names, target.key)  # UNLISTED_KEY, which no entry has
 
 
 def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:

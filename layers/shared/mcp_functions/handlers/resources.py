@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, require
+from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 from mcp_functions.protocol.uri_templates import UriTemplate
@@ -52,8 +52,7 @@ URI_OR_TEMPLATE = re.compile(f"{SCHEME}:{AFTER_SCHEME}")
 class Resource(CompletableHandler[P, R]):
     """A function that reads one resource, or many if its URI is a template."""
 
-    # `camel_case` does not rename the variables, which the author wrote in the URI
-    keeps_names = True
+    keeps_names = True  # the author wrote the variables in the URI
 
     def __init__(  # noqa: PLR0913 - each is an option of `@resource`
         self,
@@ -74,7 +73,7 @@ class Resource(CompletableHandler[P, R]):
         """
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        # clients normalize it, and ask for what they have made of it
+        # Clients normalize the URI, and ask for what they have made of it.
         self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size
@@ -90,8 +89,9 @@ class Resource(CompletableHandler[P, R]):
         variables = set(self._template.variables)
         self.kind = "resource_template" if variables else "resource"
         names = set(self.arguments.by_name)
-        rule = f"its parameters before * must be the variables of {uri!r}"
-        require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
+        if names != variables:
+            rule = f"its parameters before * must be the variables of {uri!r}"
+            raise TypeError(f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
     def describe(self) -> ListEntry:
         """Write its entry of `resources/list` or of `resources/templates/list`."""
@@ -110,9 +110,11 @@ class Resource(CompletableHandler[P, R]):
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:
-    is_uri = URI_OR_TEMPLATE.fullmatch(uri)
-    require(is_uri, f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
-    is_duration = type(ttl_ms) is int and ttl_ms >= 0
-    require(is_duration, "ttl_ms is a whole number of milliseconds, 0 or more")
-    require(size is None or size >= 0, "size is a number of bytes, 0 or more")
-    require(cache_scope in get_args(CacheScope), 'cache_scope is "public" or "private"')
+    if not URI_OR_TEMPLATE.fullmatch(uri):
+        raise TypeError(f"{uri!r} is no URI: it begins with a scheme, as in notes://today")
+    if type(ttl_ms) is not int or ttl_ms < 0:
+        raise TypeError("ttl_ms is a whole number of milliseconds, 0 or more")
+    if size is not None and size < 0:
+        raise TypeError("size is a number of bytes, 0 or more")
+    if cache_scope not in get_args(CacheScope):
+        raise TypeError('cache_scope is "public" or "private"')

@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterable, MutableSequence, Sequence
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import BYTES, NotJson, content_kind_of_type
 from mcp_functions.schemas.json_types import ANY
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.schemas.json_types import JsonType
 
-# their values are text or bytes, which no type describes further
-WITHOUT_TYPE = (NoneType, str, *BYTES)
+WITHOUT_TYPE = (NoneType, str, *BYTES)  # text and bytes, which no type describes further
 # `list[Image]` has the origin `list`
 LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
 
@@ -85,8 +83,8 @@ def returns_content_list(annotation: object) -> bool:
     lists = [member for member in members if get_origin(member) in LISTS]
     for member in members:
         parts = get_args(member) if member in lists else (member,)
-        rule = f"-> {annotation}: content is returned by itself or in a list, not inside another value"
-        require(not any(_nests_content(part) for part in parts), rule)
+        if any(_nests_content(part) for part in parts):
+            raise TypeError(f"-> {annotation}: content is returned by itself or in a list, not inside another value")
     return bool(lists) and all(_contains_content(each) for each in lists)
 
 
@@ -131,8 +129,7 @@ def _plain_members(annotation: object) -> list[object]:
 
 def _without_annotated(annotation: object) -> object:
     """Return X for `Annotated[X, …]` and for an alias (`type Alias = X`); otherwise the annotation itself."""
-    # only an alias has `__value__`: its type
-    annotation = getattr(annotation, "__value__", annotation)
+    annotation = getattr(annotation, "__value__", annotation)  # that of an alias is its type
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -146,7 +143,7 @@ def make_union(members: tuple[Any, ...]) -> object:
     # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
     if len(members) == 1:
         return members[0]
-    # the same as `Union[members]`, which a type checker does not accept
+    # This is `Union[members]`, which a type checker does not accept.
     union: object = Union.__getitem__(members)
     return union
 

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions import observability
-from mcp_functions.handlers.base import require
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import Crash, HandlerError, McpError, NotAnswered, is_ctrl_c
 
@@ -30,10 +29,7 @@ TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")
 
 
 def run_round(
-    handler: Handler[..., Any],
-    params: Params,
-    round_: Round | None,
-    call: Callable[..., ResultObject] | None = None,
+    handler: Handler[..., Any], params: Params, round_: Round | None, call: Callable[..., ResultObject] | None = None
 ) -> ResultObject | None:
     """Run one round of a handler; return None if the round ended without a result.
 
@@ -79,8 +75,7 @@ def _result_of_error(handler: Handler[..., Any], error: BaseException) -> Result
 
 def _text_for_model(handler: Handler[..., Any], error: BaseException) -> str | None:
     """Return the text of an exception that is meant for the model; None if the exception is not."""
-    # an asyncio.TaskGroup raises the exceptions of its tasks in a group
-    if isinstance(error, BaseExceptionGroup):
+    if isinstance(error, BaseExceptionGroup):  # of an asyncio.TaskGroup
         texts = [_text_for_model(handler, each) for each in error.exceptions]
         return None if None in texts else texts[0]
     # A subclass of an error is not listed: pydantic's ValidationError is a ValueError, and quotes the caller's values.
@@ -95,10 +90,8 @@ def _is_tool_error(error: BaseException) -> bool:
 
     `isinstance` would need an import of the packages. So the name and the module of each base class are compared.
     """
-    for base in type(error).__mro__:
-        if base.__name__ == "ToolError" and base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES:
-            return True
-    return False
+    bases = [base for base in type(error).__mro__ if base.__name__ == "ToolError"]
+    return any(base.__module__.partition(".")[0] in TOOL_ERROR_PACKAGES for base in bases)
 
 
 def crash_message(handler: Handler[..., Any]) -> str:
@@ -126,7 +119,6 @@ def error_result(handler: Handler[..., Any], text: str) -> ResultObject:
         HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
     """
     if handler.kind != "tool":
-        # the client gets nothing else of the author's exception
         raise HandlerError(message=text) from None
     return results.tool_error(text)
 
@@ -139,6 +131,7 @@ def read_errors(errors: object) -> frozenset[type[Exception]]:
     """
     classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     for each in classes:
-        rule = f"errors is a tuple of exception classes, errors=(ValueError, LookupError), not of {each!r}"
-        require(isinstance(each, type) and issubclass(each, Exception), rule)
+        if not (isinstance(each, type) and issubclass(each, Exception)):
+            rule = "errors is a tuple of exception classes, errors=(ValueError, LookupError)"
+            raise TypeError(f"{rule}, not of {each!r}")
     return frozenset(classes)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import atexit
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.lazy_values import lazy_value
@@ -20,25 +20,21 @@ if TYPE_CHECKING:
 
 @cache  # all handlers with the same `open_database` share one value
 def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
-    """Return a function that opens the value at its first call, and returns the same value at every call.
+    """Return a function that opens the value at its first call, and returns the same value at every call."""
+    return lazy_value(partial(_open, make_manager))
 
-    Args:
-        make_manager: the author's function that returns the context manager. Anything else is a DeveloperError.
-    """
 
-    @lazy_value
-    def enter() -> object:
-        manager = make_manager()
-        if isinstance(manager, AbstractAsyncContextManager):
-            from mcp_functions.handlers import event_loop
+def _open(make_manager: Callable[[], Any]) -> object:
+    """Enter the context manager that the author's function returns; anything else is a DeveloperError."""
+    manager = make_manager()
+    if isinstance(manager, AbstractAsyncContextManager):
+        from mcp_functions.handlers import event_loop
 
-            return event_loop.enter(manager)
-        if not isinstance(manager, AbstractContextManager):
-            raise DeveloperError(
-                "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-            )
-        value: object = manager.__enter__()
-        atexit.register(manager.__exit__, None, None, None)
-        return value
-
-    return enter
+        return event_loop.enter(manager)
+    if not isinstance(manager, AbstractContextManager):
+        raise DeveloperError(
+            "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
+        )
+    value: object = manager.__enter__()
+    atexit.register(manager.__exit__, None, None, None)
+    return value

@@ -19,7 +19,6 @@ from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
-from mcp_functions.handlers.base import require
 from mcp_functions.schemas.parameters import MISSING, Parameter, default_maker
 from mcp_functions.tuples import NamedTuple
 
@@ -62,12 +61,12 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
 
 def check_returns(function: FunctionType) -> None:
     """Refuse a function that no request can call, or whose call never returns a result."""
-    is_generator = function.__code__.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR)
-    require(not is_generator, f"{function.__name__} is a generator, because it has a `yield`: return a list instead")
-    rule = (
-        f"{function.__name__} chooses by the type of a positional argument (singledispatch): decorate a plain function"
-    )
-    require(not {"dispatch", "registry"} <= vars(function).keys(), rule)
+    name = function.__name__
+    if function.__code__.co_flags & (CO_GENERATOR | CO_ASYNC_GENERATOR):
+        raise TypeError(f"{name} is a generator, because it has a `yield`: return a list instead")
+    if {"dispatch", "registry"} <= vars(function).keys():
+        rule = "chooses by the type of a positional argument (singledispatch): decorate a plain function"
+        raise TypeError(f"{name} {rule}")
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
@@ -78,7 +77,6 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
     """
     try:
         annotations = get_type_hints(function, include_extras=True)
-    # an annotation may be any expression
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
         raise TypeError(f"an annotation cannot be read: {error}") from error
     before_star, after_star = _list_parameters(function)
@@ -89,11 +87,11 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
 
         injection = read_injection(client_parameters, after_star, annotations, camel_case=camel_case)
     returns = annotations.get("return")
-    rule = (
-        f"-> {returns}: a call returns no iterator. Annotate the list that it returns; functools.wraps copies the "
-        "annotation of the function inside"
-    )
-    require((get_origin(returns) or returns) not in ITERATORS, rule)
+    if (get_origin(returns) or returns) in ITERATORS:
+        raise TypeError(
+            f"-> {returns}: a call returns no iterator. Annotate the list that it returns; functools.wraps copies the "
+            "annotation of the function inside"
+        )
     return Signature(client_parameters, returns, injection)
 
 
@@ -117,8 +115,7 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
 
 def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) -> Parameter:
     """Read the annotation and the default of a parameter before `*`."""
-    # `schemas.arguments` refuses it, unless the author wrote a JSON Schema
-    if name not in annotations:
+    if name not in annotations:  # `schemas.arguments` refuses it, unless the author wrote a schema
         return Parameter(name, default)
     annotation = annotations[name]
     _check_is_before_star(name, annotation)
@@ -136,9 +133,9 @@ def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) 
 def _check_is_before_star(name: str, annotation: object) -> None:
     """Check that the client sends a parameter. A TypeError refuses `(elicit: Elicit)`, which belongs after `*`."""
     for part in (annotation, get_origin(annotation), *get_args(annotation)):
-        # "a capability", for example: see `rounds.capabilities`
-        noun = getattr(part, "__after_star__", None)
-        require(not isinstance(noun, str), f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
+        noun = getattr(part, "__after_star__", None)  # "a capability" (`rounds.capabilities`)
+        if isinstance(noun, str):
+            raise TypeError(f"{name}: {noun} is a parameter after *, as in (…, *, {name})")
 
 
 def _is_field(item: object) -> bool:

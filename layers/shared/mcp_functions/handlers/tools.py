@@ -16,7 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from mcp_functions.handlers import return_types
-from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, require, to_seconds
+from mcp_functions.handlers.base import P, R, RepeatPolicy, TaskSupport, to_seconds
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.handlers.runner import read_errors
 from mcp_functions.protocol import header_parameters, results
@@ -89,25 +89,26 @@ class Tool(FunctionHandler[P, R]):
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            from mcp_functions.handlers import tool_options
-
-            self.requires = tool_options.read_requires(requires)
-            self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._add_to_meta("ui", tool_options.read_app(app, visibility))
+            self._read_rare_options(requires, ask_in_words, app, visibility)
         self._annotations = _read_annotations(annotations)
         self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
         returns = self._signature.returns
         self._returns_content_list = return_types.returns_content_list(returns)
         self._output = _read_output(output_schema, returns)
-        self._output_schema = self._output.output_schema if self._output else None
         written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
 
-    def _add_to_meta(self, name: str, value: object) -> None:
-        """Add a member to the `_meta` of the entry, unless its value is empty."""
-        if value:
-            self._entry["_meta"] = {**(self._entry["_meta"] or {}), name: value}
+    def _read_rare_options(
+        self, requires: Sequence[str], ask_in_words: Sequence[str], app: str, visibility: Sequence[str]
+    ) -> None:
+        from mcp_functions.handlers import tool_options
+
+        self.requires = tool_options.read_requires(requires)
+        self.ask_in_words = tool_options.read_keys(ask_in_words)
+        ui = tool_options.read_app(app, visibility)
+        if ui:
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), "ui": ui}
 
     def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
         parameters = self._signature.client_parameters
@@ -116,25 +117,29 @@ class Tool(FunctionHandler[P, R]):
         return read_raw_arguments(parameters, input_schema)
 
     def _check_task(self) -> None:
-        rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
-        require(callable(self.task) or self.task in TASK_SUPPORT, rule)
-        require(self.task_ttl >= 1, "task_ttl is a timedelta or seconds, 1 or more")
+        if not callable(self.task) and self.task not in TASK_SUPPORT:
+            raise TypeError(
+                'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
+            )
+        if self.task_ttl < 1:
+            raise TypeError("task_ttl is a timedelta or seconds, 1 or more")
 
     def _check_single_use(self) -> None:
         if self.single_use is None:
             return
-        is_policy = self.single_use in get_args(RepeatPolicy)
-        require(is_policy, f'single_use is "replay" or "reject", not {self.single_use!r}')
-        rule = "single_use needs several rounds: add an `elicit` or `step` parameter after *"
-        require(self.needs_state, rule)
+        if self.single_use not in get_args(RepeatPolicy):
+            raise TypeError(f'single_use is "replay" or "reject", not {self.single_use!r}')
+        if not self.needs_state:
+            raise TypeError("single_use needs several rounds: add an `elicit` or `step` parameter after *")
         # The first request of a call has no state. Its round ends before the first step, and the client gets one.
-        rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
-        require(self.max_sheds > 0, rule)
+        if self.max_sheds < 1:
+            raise TypeError("single_use needs max_sheds=1 or more: the first round must stop, and a second continue")
 
     def describe(self) -> ListEntry:
         """Write its entry of `tools/list`."""
+        output_schema = self._output.output_schema if self._output else None
         return self.write_entry(
-            inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
+            inputSchema=self._arguments.schema, outputSchema=output_schema, annotations=self._annotations
         )
 
     def call(self, params: Params, round_: Round | None) -> ResultObject:
@@ -175,7 +180,7 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        # also without questions: wrong arguments begin no task
+        # Wrong arguments begin no task, with or without questions.
         arguments = self._read_arguments(params)
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
@@ -190,14 +195,11 @@ def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations 
 
 
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
-    """Read the type of the structured content from `output_schema`, or else from the return annotation.
-
-    Raises:
-        TypeError: the schema may not be published.
-    """
+    """Read the type of the structured content from `output_schema`, or else from the return annotation."""
     if schema is None:
         return return_types.read_structured_type(returns)
     from mcp_functions.schemas import validation
 
-    require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")
+    if not isinstance(schema, dict):
+        raise TypeError("output_schema is a JSON Schema, a dict")
     return validation.read_schema(schema)

@@ -50,14 +50,8 @@ def check_claims(
     "MCP servers MUST validate that access tokens were issued specifically for them as the intended audience"; "Invalid
     or expired tokens MUST receive a HTTP 401 response" (basic/authorization).
 
-    Args:
-        claims: the claims of the token.
-        request_context: the event's `requestContext`.
-        settings: the settings of the deployment.
-        now: the current time in unix seconds.
-
     Raises:
-        Unauthorized: the token is not valid for this server.
+        Unauthorized: the token is not valid for this server at the time `now`, in unix seconds.
     """
     token = AccessToken(claims)
     reason = _problem(token, settings, now)
@@ -111,11 +105,6 @@ class Restricted(Protocol):
 def require_scopes(handler: Restricted, request: Request, settings: Settings) -> None:
     """Check that the caller's token grants all scopes that a handler needs.
 
-    Args:
-        handler: the handler, with the scopes that its author declared.
-        request: the request to the handler.
-        settings: the settings of the deployment.
-
     Raises:
         InsufficientScope: the token lacks a scope.
         Misconfigured: callers have no token in this AuthMode, and the handler, or the server of another library that
@@ -130,8 +119,9 @@ def require_scopes(handler: Restricted, request: Request, settings: Settings) ->
         return
     if settings.auth_mode == "iam":
         name = handler.restricted_by or handler.name
-        message = f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
-        raise Misconfigured(message)
+        raise Misconfigured(
+            f"{name} needs scopes, which only tokens have: deploy with AuthMode jwt, or remove its scopes"
+        )
     granted = scopes.expand(request.scopes, settings.scope_hierarchy)
     if not granted.issuperset(needed):
         # "servers SHOULD include all scopes required for the current operation in a single challenge"

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 LABEL = b"mcp-functions/callers/"  # the key of a month is KMS's HMAC of this label and the month
 DIGEST_BYTES = 12  # of the HMAC's 32; enough to tell callers apart
-# after a failure, KMS is not called for this time: otherwise every request would wait for it
-PAUSE_SECONDS = 60
+PAUSE_SECONDS = 60  # after a failure, KMS is not called, because each request would wait for it
 
 
 @cache
@@ -62,13 +61,8 @@ class Pseudonyms:
     def refuse_stopped_caller(self, caller_id: str, stopped: Collection[str], now: float) -> None:
         """Refuse a caller whom the operator stopped.
 
-        Args:
-            caller_id: the id from `binding.caller_id`.
-            stopped: the pseudonyms of stopped callers, of this month or of earlier ones.
-            now: the current time in unix seconds.
-
         Raises:
-            CallerStopped: the caller has one of these pseudonyms.
+            CallerStopped: the caller has one of the pseudonyms in `stopped`.
             TemporarilyUnavailable, Misconfigured: KMS gives no key, so nobody knows whether this caller is stopped.
         """
         # The operator copied each pseudonym from a log line, perhaps of an earlier month.

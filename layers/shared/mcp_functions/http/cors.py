@@ -25,11 +25,9 @@ REQUEST_HEADERS = (
     "accept", "authorization", "baggage", "content-type", "last-event-id", "mcp-method", "mcp-name",
     "mcp-protocol-version", "mcp-session-id", "traceparent", "tracestate",
 )  # fmt: skip
-# AWS Signature Version 4
-SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")
+SIGNATURE_HEADERS = ("x-amz-content-sha256", "x-amz-date", "x-amz-security-token")  # of SigV4
 PARAMETER_HEADER = r"mcp-param-[a-z0-9_-]{1,64}"
-# the headers that a page may read
-RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"
+RESPONSE_HEADERS = "mcp-session-id, retry-after, www-authenticate"  # that a page may read
 REQUIRED_IN_PREFLIGHT = {"origin", "access-control-request-method"}
 MAX_AGE_SECONDS = 600  # a browser may cache the response of a preflight for so long
 
@@ -60,10 +58,7 @@ def requested_parameters(http: HttpRequest) -> list[str]:
 def preflight_headers(methods: str, settings: Settings, parameter_headers: Sequence[str]) -> dict[str, str]:
     """Return the headers of a preflight response, in addition to `response_headers`.
 
-    Args:
-        methods: the HTTP methods of the path, separated by commas.
-        settings: the settings of the deployment.
-        parameter_headers: the `Mcp-Param-*` headers that the tools read.
+    The path has the HTTP methods in `methods`, and the tools read these `Mcp-Param-*` headers.
     """
     headers = [*REQUEST_HEADERS, *parameter_headers]
     if settings.auth_mode == "iam":

@@ -23,7 +23,7 @@ from mcp_functions.protocol.messages import is_dict_of
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from mcp_functions.protocol.event_types import Event, LambdaContext, RequestContext
     from mcp_functions.settings import Settings
@@ -37,7 +37,7 @@ CREDENTIAL_MEMBERS = frozenset({
     "cookies", "multiValueHeaders", "multiValueQueryStringParameters", "queryStringParameters", "rawQueryString",
 })  # fmt: skip
 
-# who sends records: the name in each record -> the words for the log
+# The senders of records: the name in each record, and the words for the log.
 SENDERS = {
     "aws:sqs": "of a queue (SQS)",
     "aws:s3": "of a bucket (S3)",
@@ -46,38 +46,28 @@ SENDERS = {
     "aws:kinesis": "of a stream (Kinesis)",
 }
 
-# statusCode, headers, body and isBase64Encoded, as API Gateway expects them
-
 
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
-    # the event that held it; the front door forwards this, `without_credentials`
-    event: Event
-    method: str  # the method in capitals
-    path: str  # the path without the query
-    headers: Mapping[str, str]  # the headers, with names in lower case
-    body: str  # the body as text, or as base64 if `is_base64`
+    event: Event  # which the front door forwards, `without_credentials`
+    method: str  # in capitals
+    path: str  # without the query
+    headers: Mapping[str, str]  # with names in lower case
+    body: str  # as text, or as base64 if `is_base64`
     is_base64: bool  # True if the gateway encoded the body
-    # the client's IP address, as the gateway saw it; "" if unknown; `binding.caller_id` counts by it
-    address: str
+    address: str  # the client's IP address, as the gateway saw it; "" if unknown
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 
     @property
     def request_context(self) -> RequestContext:
         """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
-        request_context: RequestContext = self.event["requestContext"]
-        return request_context
+        return self.event["requestContext"]
 
 
 def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
-    """Read an event, which must be an HTTP request in payload format 2.0.
-
-    Args:
-        event: the event.
-        context: the context that Lambda passes.
-        now: the current time in unix seconds.
+    """Read an event, which must be an HTTP request in payload format 2.0, at the time `now` in unix seconds.
 
     Raises:
         ValueError: the event has another format.
@@ -94,7 +84,6 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
     address = request_context["http"].get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
-        # the checks above hold
         event=cast("Event", event),
         method=method,
         path=str(event.get("rawPath") or ""),
@@ -172,11 +161,7 @@ def read_body(http: HttpRequest, limit: int) -> str | bytes:
 
 
 def check_media_type(http: HttpRequest) -> None:
-    """Refuse a body that is not plain JSON.
-
-    Raises:
-        UnsupportedMediaType: the body has another type, or is compressed.
-    """
+    """Refuse a body that is not plain JSON: UnsupportedMediaType if it has another type, or is compressed."""
     media_type = http.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     encoding = http.headers.get("content-encoding", "identity")
     if media_type != "application/json" or encoding != "identity":
@@ -214,41 +199,6 @@ def _received(time_epoch: object, now: float) -> float:
         return now
     received = time_epoch / 1000
     return received if received <= now < received + GATEWAY_SECONDS else now
-
-
-def accepts_event_stream(http: HttpRequest) -> bool:
-    """Check whether the client accepts an event stream.
-
-    "A request without any Accept header field implies that the user agent will accept any media type in response";
-    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
-    9110, section 12.5.1).
-    """
-    accept = http.headers.get("accept")
-    if accept is None:
-        return True
-    is_accepted: dict[str, bool] = {}  # by media range
-    for part in accept.lower().split(","):
-        media_range, *parameters = (piece.strip() for piece in part.split(";"))
-        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
-    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
-        if media_range in is_accepted:
-            return is_accepted[media_range]
-    return False
-
-
-def _refuses(parameters: Sequence[str]) -> bool:
-    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
-
-    A quality that is no number from 0 to 1 counts as 0.
-    """
-    for parameter in parameters:
-        if parameter.startswith("q="):
-            try:
-                quality = float(parameter.removeprefix("q="))
-            except ValueError:
-                return True
-            return not 0 < quality <= 1
-    return False
 
 
 def _join_headers(received: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ translates a message of a dialect into a request of this revision.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from mcp_functions.handlers import lookup
 from mcp_functions.http import cors, events, identity, responses
@@ -26,12 +26,12 @@ from mcp_functions.protocol.messages import ForwardedResponse, Request, is_reque
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.observability import Notes
     from mcp_functions.protocol.catalog_types import Catalog
-    from mcp_functions.protocol.event_types import LambdaContext, Response
+    from mcp_functions.protocol.event_types import LambdaContext, Response, WorkerOrder
     from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
@@ -55,14 +55,14 @@ class Endpoint(NamedTuple):
     # Translates a message of a dialect into a request; returns None for any other message.
     continue_dialect: Callable[[HttpRequest, JSONValue], Continuation | None] | None
     # Continues a task, as an order to a worker says.
-    run_task: Callable[[Mapping[str, Any], LambdaContext], None] | None
+    run_task: Callable[[WorkerOrder, LambdaContext], None] | None
 
 
 class HttpExchange:
     """An HTTP request and its response."""
 
     def __init__(self, http: HttpRequest, endpoint: Endpoint, notes: Notes) -> None:
-        """Begin the exchange of a request with an endpoint, with the notes for its log line."""
+        """Begin the exchange; the notes are for its log line."""
         self._http = http
         self._endpoint = endpoint
         self._notes = notes
@@ -72,8 +72,7 @@ class HttpExchange:
         """Respond to the request at the time `now`, unix seconds. An exception becomes an error response."""
         try:
             response = self._take_steps(now)
-        # also SystemExit: an author's `sys.exit` must not end the environment
-        except BaseException as raised:
+        except BaseException as raised:  # an author's `sys.exit` must not end the environment
             if errors.is_ctrl_c(raised):
                 raise
             self._notes.add_error(raised)
@@ -111,7 +110,6 @@ class HttpExchange:
 
     def _respond_with_metadata(self) -> Response:
         """Respond with the metadata for clients without a token, at one of its paths."""
-        # a client reads it once, before its first request
         from mcp_functions.http import metadata
 
         document = metadata.document(self._http, self._endpoint.settings, self._endpoint.catalog.get("scopes", ()))
@@ -151,8 +149,7 @@ class HttpExchange:
         caller = identity.admit(http, self._endpoint.settings, now)
         if not is_request(message):
             headers.check_no_contradiction(message, http.headers)
-            # for a notification, "the server MUST return HTTP status code 202"
-            return responses.empty(202)
+            return responses.empty(202)  # "the server MUST return HTTP status code 202"
         headers.check_request(message, http.headers)
         request = Request(
             message=message,
@@ -184,8 +181,7 @@ class HttpExchange:
             self._notes.tool_error = result.result.get("isError") is True
         elif result.result.get("inputRequests"):
             self._notes.conclude("input_required")
-        # nothing is asked: the function ran out of time, and goes on when the client sends the next request
-        else:
+        else:  # the function ran out of time, and goes on when the client sends the next request
             self._notes.conclude("shed")
 
 

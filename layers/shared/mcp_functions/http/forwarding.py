@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.protocol.errors import McpError
-    from mcp_functions.protocol.event_types import Event
+    from mcp_functions.protocol.event_types import Event, Response
 
-# from the end of the wait to the gateway's deadline: the time to send the client an error
-RESERVED_SECONDS = 0.25
-# the shortest wait, even after the deadline: the function may have acted, and can still answer
+RESERVED_SECONDS = 0.25  # the time to send the client an error before the gateway's deadline
+# The shortest wait, even after the deadline: the function may have acted, and can still answer.
 MIN_WAIT_SECONDS = 1.0
 # The client's error for each error of the Invoke API or of the connection. Every other one, such as a missing
 # permission, needs the operator.
@@ -54,13 +53,9 @@ T = TypeVar("T")
 
 
 def forward(get_client: Callable[[], Any], function: str, event: Event, *, seconds: float) -> ForwardedResponse:
-    """Invoke a function with an event, and return its HTTP response.
+    """Invoke a Lambda function with an event, and return its HTTP response.
 
-    Args:
-        get_client: returns the client of the Invoke API, ours or boto3's.
-        function: the name of the Lambda function.
-        event: the event of the request.
-        seconds: the time until the gateway stops waiting.
+    The gateway stops waiting in `seconds`. The client of the Invoke API is ours or boto3's.
 
     Raises:
         McpError: the function gave no response, or one that API Gateway would refuse.
@@ -75,8 +70,7 @@ def forward(get_client: Callable[[], Any], function: str, event: Event, *, secon
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
             code = read_failure(error).code
             error_class = ERRORS.get(code, errors.Misconfigured)
-            # the text of the cause may quote the event
-            raise error_class(reason=f"invoke_{code}") from None
+            raise error_class(reason=f"invoke_{code}") from None  # the cause may quote the event
         if "FunctionError" in invoked:
             raise _function_error(payload)
         return payload
@@ -86,20 +80,15 @@ def forward(get_client: Callable[[], Any], function: str, event: Event, *, secon
 
 
 def call_with_timeout(seconds: float, call: Callable[[], T]) -> T:
-    """Call a function in a thread, and wait for its result.
+    """Call a function in a thread, and wait for its result, but at least `MIN_WAIT_SECONDS`.
 
     Python cannot stop a thread. After the timeout it runs on, and nobody reads its result.
-
-    Args:
-        seconds: how long to wait; `MIN_WAIT_SECONDS` if this is less, or negative.
-        call: the function.
 
     Raises:
         OutcomeUnknown: the call did not end in time.
         Exception: the exception that the call raised.
     """
-    # empty until the thread ends; then the result or the exception
-    outcomes: list[T | Exception] = []
+    outcomes: list[T | Exception] = []  # empty until the thread ends
 
     def run() -> None:
         try:
@@ -130,7 +119,7 @@ def _function_error(payload: bytes) -> McpError:
     return errors.InternalError(reason="function_error")  # the function raised
 
 
-def _read_response(payload: bytes) -> dict[str, Any]:
+def _read_response(payload: bytes) -> Response:
     """Read the HTTP response that a function returned.
 
     Raises:
@@ -155,7 +144,7 @@ def _read_object(payload: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-# API Gateway stops waiting after 30 s
+# The gateway waits for 30 s.
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=29.0, attempts=1)
 # Seconds after which an idle connection is replaced. Lambda freezes an environment between two requests, and a frozen
 # environment does not learn that the other side closed the connection.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.observability.lines import Logger
-    from mcp_functions.protocol.event_types import LambdaContext, Response
+    from mcp_functions.protocol.event_types import LambdaContext, Response, WorkerOrder
 
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
 
@@ -48,8 +48,7 @@ class LambdaFunction:
         now: the clock, unix seconds.
     """
 
-    # a Lambda entry point has the name of a function; Powertools' Tracer reads it
-    __name__ = "handler"
+    __name__ = "handler"  # Powertools' Tracer reads the name of a Lambda entry point
 
     def __init__(
         self,
@@ -75,11 +74,7 @@ class LambdaFunction:
         self._lock = Lock()
 
     def __call__(self, event: Mapping[str, Any], context: LambdaContext) -> Response:
-        """Respond to one event.
-
-        Args:
-            event: an HTTP request in payload format 2.0, or an order to continue a task.
-            context: the context that Lambda passes.
+        """Respond to one event: an HTTP request in payload format 2.0, or an order to continue a task.
 
         Raises:
             ValueError: the event is neither.
@@ -108,7 +103,7 @@ class LambdaFunction:
         """Make the same function as in a new container, with nothing cached. Tests pass their own clock."""
         return LambdaFunction(self._make_endpoint, self.handlers, now=now or self.now, logger=self._log.logger)
 
-    def _continue_task(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+    def _continue_task(self, order: WorkerOrder, context: LambdaContext) -> None:
         """Carry out a worker's order. A worker has no response, so only the log line shows an error.
 
         Raises:
@@ -120,15 +115,13 @@ class LambdaFunction:
             notes.status = 200
             try:
                 _run_task(self._get_endpoint(context), order, context)
-            # also SystemExit: an author's `sys.exit` must not end the environment
-            except BaseException as error:
+            except BaseException as error:  # an author's `sys.exit` must not end the environment
                 if is_ctrl_c(error):
                     raise
                 notes.add_error(error)
                 notes.status = to_mcp_error(error).status
                 has_failed = True
-        if has_failed:
-            # outside of `except`, so that Lambda does not log the text of the cause
+        if has_failed:  # raised here, so that it has no cause, whose text Lambda would log
             raise WorkFailed
 
     def _get_endpoint(self, context: LambdaContext) -> Endpoint:
@@ -139,12 +132,8 @@ class LambdaFunction:
             return self._endpoint
 
 
-def _run_task(endpoint: Endpoint, order: Mapping[str, Any], context: LambdaContext) -> None:
-    """Carry out the order of a worker, unless the operator stopped this function.
-
-    Raises:
-        Misconfigured: no call of this function may become a task.
-    """
+def _run_task(endpoint: Endpoint, order: WorkerOrder, context: LambdaContext) -> None:
+    """Carry out the order of a worker; Misconfigured if no call of this function may become a task."""
     if endpoint.is_stopped:
         # The task waits. When a client asks for its result, that request invokes another worker.
         observability.current().conclude("refused", FunctionStopped.__name__)

@@ -38,11 +38,6 @@ def warn_if_open(settings: Settings) -> None:
 def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
     """Return who sent a request, unless the operator stopped that caller.
 
-    Args:
-        http: the HTTP request.
-        settings: the settings of the deployment.
-        now: the current time in unix seconds.
-
     Raises:
         McpError: as `identify`.
         CallerStopped: the operator stopped this caller.
@@ -56,23 +51,17 @@ def admit(http: HttpRequest, settings: Settings, now: float) -> Identity:
 def refuse_stopped_caller(principal: Principal | None, address: str, settings: Settings, now: float) -> None:
     """Refuse a caller whom the operator stopped, and name the caller in the log line; errors as `admit`.
 
-    Args:
-        principal: the caller; None with AuthMode none.
-        address: the caller's IP address, which names a caller without a principal.
-        settings: the settings of the deployment.
-        now: the current time in unix seconds.
+    A caller without a principal is named by the IP address.
     """
-    # without this key, callers have no pseudonyms: none can be logged or stopped
-    if settings.caller_key_arn:
-        # few deployments have this key
-        from mcp_functions.http.callers import pseudonyms
-        from mcp_functions.seal.binding import caller_id
+    if not settings.caller_key_arn:
+        return  # callers have no pseudonyms: none can be logged or stopped
+    from mcp_functions.http.callers import pseudonyms
+    from mcp_functions.seal.binding import caller_id
 
-        callers = pseudonyms(settings.caller_key_arn)
-        id_ = caller_id(principal, address)
-        # first, so that the log line of a refused caller has the pseudonym, too
-        callers.log_caller(id_, now)
-        callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
+    callers = pseudonyms(settings.caller_key_arn)
+    id_ = caller_id(principal, address)
+    callers.log_caller(id_, now)  # first, because a refused caller has a log line, too
+    callers.refuse_stopped_caller(id_, settings.stopped_callers, now)
 
 
 def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
@@ -88,16 +77,15 @@ def identify(http: HttpRequest, settings: Settings, now: float) -> Identity:
         # `userId` and not `userArn`: a user or role that is created again has another userId.
         case "iam", {"iam": {"accountId": str(account), "userId": str(user), **signer}} if account and user:
             subject = f"{account}/{user}"
-            # All users of a Cognito identity pool share one role and one session name. Only the identity tells them
-            # apart.
+            # The users of a Cognito identity pool share one role and one session name, and differ in the identity.
             identity = value_at(signer, "cognitoIdentity", "identityId")
             if identity:
                 subject += f"/{identity}"
             return Identity(Principal(iss="aws:iam", sub=subject, client=""))
         case "jwt" | "oauth", {"jwt": {"claims": dict(claims)}}:
-            # only a deployment with tokens needs this
             from mcp_functions.http import access_tokens
 
             return access_tokens.check_claims(claims, http.request_context, settings, now)
-    message = f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
-    raise Misconfigured(message)
+    raise Misconfigured(
+        f"AuthMode is {settings.auth_mode}, but the event carries no such caller: the route has no authorizer"
+    )

@@ -14,7 +14,7 @@ come from the Host header, because a client can send any Host.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
@@ -25,27 +25,31 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import RequestContext
     from mcp_functions.settings import Settings
 
-# the path of the document; the path of the MCP server may follow
-WELL_KNOWN = "/.well-known/oauth-protected-resource"
+WELL_KNOWN = "/.well-known/oauth-protected-resource"  # the path of the server may follow
 FOLDER = r"[a-z0-9_-]{1,64}"  # of a function, whose own endpoint is below that of the server
 DEFAULT_PATH = f"/{ENDPOINT_FOLDER}"  # the path of the MCP server, if the settings name no URL
 
 
-def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> dict[str, Any] | None:
+class ResourceMetadata(TypedDict, total=False):
+    """The document (RFC 9728, section 2)."""
+
+    resource: str
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str]
+    resource_name: str
+    scopes_supported: list[str]
+
+
+def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> ResourceMetadata | None:
     """Return the document at the path of a request; None if the path has none.
 
     "MCP servers MUST implement OAuth 2.0 Protected Resource Metadata" (basic/authorization). A client tries the path
-    with the server's own path first, then the one without ("Authorization server discovery").
-
-    Args:
-        http: the request.
-        settings: the settings of the deployment.
-        scopes: the scopes that the handlers need; they are published if the settings name none.
+    with the server's own path first, then the one without ("Authorization server discovery"). The scopes that handlers
+    need are published if the settings name none.
     """
     resource = resource_url(settings, http.request_context)
     _origin, server_path = _split(resource)
-    # "", or "/add" for the function at "/mcp/add"
-    place = http.path.removeprefix(WELL_KNOWN + server_path)
+    place = http.path.removeprefix(WELL_KNOWN + server_path)  # "/add" for the function at /mcp/add
     # Only the front gives a token for the server to a client that asks for one of its functions.
     is_function = settings.auth_mode == "oauth" and re.fullmatch(f"/{FOLDER}", place) is not None
     if not settings.takes_tokens or not (http.path == WELL_KNOWN or place == "" or is_function):
@@ -54,7 +58,7 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     if is_function:
         resource += place
     issuer = front_url(settings, http.request_context) if settings.auth_mode == "oauth" else settings.jwt_issuer
-    members: dict[str, Any] = {
+    members: ResourceMetadata = {
         "resource": resource,
         "authorization_servers": [issuer],
         "bearer_methods_supported": ["header"],
@@ -87,13 +91,7 @@ def resource_url(settings: Settings, request_context: RequestContext) -> str:
 
 
 def challenge(settings: Settings, request_context: RequestContext, **parameters: str) -> str:
-    """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
-
-    Args:
-        settings: the settings of the deployment.
-        request_context: the event's `requestContext`.
-        parameters: further parameters of the header, such as `error` and `scope`.
-    """
+    """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1)."""
     origin, path = _split(resource_url(settings, request_context))
     named = {**parameters, "resource_metadata": f"{origin}{WELL_KNOWN}{path}"}
     return "Bearer " + ", ".join(f'{name}="{value}"' for name, value in named.items())
@@ -101,7 +99,6 @@ def challenge(settings: Settings, request_context: RequestContext, **parameters:
 
 def _split(url: str) -> tuple[str, str]:
     """Split "https://example.com/mcp" into its origin, "https://example.com", and its path, "/mcp"."""
-    # only a deployment with tokens needs this
     from urllib.parse import urlsplit
 
     parts = urlsplit(url)

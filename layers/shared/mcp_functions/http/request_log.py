@@ -46,10 +46,8 @@ class RequestLog:
     def taking_notes(self, http: HttpRequest | None = None) -> Iterator[Notes]:
         """Begin the notes on a request, and write their line at the end of the `with`.
 
-        Only the developer's Ctrl-C ends the `with` with an exception. Then there is no response, and no line.
-
-        Args:
-            http: the HTTP request; None for an order to continue a task.
+        An order to continue a task has no HTTP request. Only the developer's Ctrl-C ends the `with` with an exception.
+        Then there is no response, and no line.
         """
         notes = observability.Notes()
         if self._is_first_request:
@@ -136,5 +134,4 @@ def _size(text: str) -> int:
     """Return the number of bytes of a text in UTF-8."""
     if text.isascii():
         return len(text)  # without a copy of the text
-    # a header or a body may hold half of a surrogate pair
-    return len(text.encode("utf-8", "surrogatepass"))
+    return len(text.encode("utf-8", "surrogatepass"))  # the text may hold half of a surrogate pair

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.http.events import accepts_event_stream
 from mcp_functions.protocol.errors import Crash, InternalError, ResultTooLarge
 from mcp_functions.protocol.json_writer import dumps, dumps_with_member, escape_in_chunks
 from mcp_functions.protocol.messages import ForwardedResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.protocol.errors import McpError
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import RequestId
 
 MAX_MEGABYTES = 6  # Lambda's limit for the response of a function
-# of the body; 64 KiB remain for the status and the headers
-MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024
+MAX_ESCAPED_CHARS = MAX_MEGABYTES * 1024 * 1024 - 64 * 1024  # the rest is for headers
 # Lambda writes the body as a JSON string in ASCII. One byte of a body needs at most three characters there: "é" has two
 # bytes and becomes the six characters of an escape (\u00e9). The only control characters of a body are the line ends of
 # an event stream, and each of those becomes two characters.
@@ -46,12 +44,7 @@ STREAM_HEADERS = {**SECURITY_HEADERS, "content-type": "text/event-stream", "x-ac
 
 def response(status: int, headers: Mapping[str, str], body: str) -> Response:
     """Make a response in the form that API Gateway expects of a Lambda function."""
-    return {
-        "statusCode": status,
-        "headers": dict(headers),
-        "body": body,
-        "isBase64Encoded": False,
-    }
+    return {"statusCode": status, "headers": dict(headers), "body": body, "isBase64Encoded": False}
 
 
 def empty(status: int, headers: Mapping[str, str] | None = None) -> Response:
@@ -80,23 +73,49 @@ def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
     return check_size(response(200, JSON_HEADERS, _message(result, id_)))
 
 
-def failure(error: McpError, id_: RequestId | None) -> Response:
-    """Make the response of a request that failed.
+def accepts_event_stream(http: HttpRequest) -> bool:
+    """Check whether the client accepts an event stream.
 
-    Args:
-        error: why it failed.
-        id_: the id of the JSON-RPC request; None if it could not be read.
+    "A request without any Accept header field implies that the user agent will accept any media type in response";
+    "Media ranges can be overridden by more specific media ranges … the most specific reference has precedence" (RFC
+    9110, section 12.5.1).
     """
-    status = error.status
-    message: dict[str, object] = {"jsonrpc": "2.0"}
+    accept = http.headers.get("accept")
+    if accept is None:
+        return True
+    is_accepted: dict[str, bool] = {}  # by media range
+    for part in accept.lower().split(","):
+        media_range, *parameters = (piece.strip() for piece in part.split(";"))
+        is_accepted[media_range] = is_accepted.get(media_range, False) or not _refuses(parameters)
+    for media_range in ("text/event-stream", "text/*", "*/*"):  # the most specific first
+        if media_range in is_accepted:
+            return is_accepted[media_range]
+    return False
+
+
+def _refuses(parameters: Sequence[str]) -> bool:
+    """Tell whether a media range has a quality of 0, which means "not acceptable" (RFC 9110, section 12.4.2).
+
+    A quality that is no number from 0 to 1 counts as 0.
+    """
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                quality = float(parameter.removeprefix("q="))
+            except ValueError:
+                return True
+            return not 0 < quality <= 1
+    return False
+
+
+def failure(error: McpError, id_: RequestId | None) -> Response:
+    """Make the response of a request that failed; `id_` is None if the id of the request could not be read."""
     if id_ is not None:
-        message["id"] = id_
-    elif isinstance(error, Crash):
-        # A crash has the status 200, because the client reads the error in the body. Without an id the client cannot
-        # match that error to its request, so the status has to tell it.
-        status = 500
-    message["error"] = error.to_json()
-    return json(status, message, error.headers)
+        return json(error.status, {"jsonrpc": "2.0", "id": id_, "error": error.to_json()}, error.headers)
+    # A crash has the status 200, because the client reads the error in the body. Without an id the client cannot match
+    # that error to its request, so the status has to tell it.
+    status = 500 if isinstance(error, Crash) else error.status
+    return json(status, {"jsonrpc": "2.0", "error": error.to_json()}, error.headers)
 
 
 def check_size(http_response: Response) -> Response:

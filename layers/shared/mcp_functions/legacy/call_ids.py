@@ -17,10 +17,10 @@ from mcp_functions.legacy.sealed_ids import SealedIds
 from mcp_functions.protocol.errors import InvalidRequestState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.protocol.wire_types import Params, RequestId
+    from mcp_functions.protocol.wire_types import InputRequests, InputResponses, Params, RequestId
     from mcp_functions.settings import Settings
 
 
@@ -32,12 +32,12 @@ class Owner(NamedTuple):
     caller_id: str  # the name under which the caller's invalid ids are counted
 
 
-class Call(NamedTuple):
+class LegacyCall(NamedTuple):
     """One request of a client, between its rounds. Sealed ids and items hold it as an array, in this order."""
 
-    id: RequestId  # the id of the client's request
-    method: str  # the method of the request
-    params: Params  # the params of the request, with their meaning in 2026-07-28
+    id: RequestId
+    method: str
+    params: Params  # with their meaning in 2026-07-28
     state: str | None = None  # `requestState` for the next round
 
 
@@ -54,23 +54,22 @@ class CallStream(NamedTuple):
 class StreamPosition(NamedTuple):
     """How far a client has come in a call. The names of the fields are the keys in an event id."""
 
-    stream: CallStream  # the call
+    stream: CallStream
     step: int  # the last step that the client has received; 0 for none
-    # how often in a row the client has returned before there was a message; it then waits longer
-    polls: int = 0
+    polls: int = 0  # how often in a row the client has returned before there was a message
     last: bool = False  # True if no event follows
 
 
 class PendingQuestion(NamedTuple):
     """A question that waits for its answer. The names of the fields are the keys in a question's id."""
 
-    stream: CallStream  # the call
+    stream: CallStream
     step: int  # the step that ends with this question
     key: str  # the key of the question in its round
     method: str  # the method of the question
-    call: Call  # the call that asks
-    answers: Mapping[str, Any]  # the answers to earlier questions of the round, by key
-    rest: Mapping[str, Any]  # the round's remaining questions, by key
+    call: LegacyCall  # the call that asks
+    answers: InputResponses  # the answers to earlier questions of the round, by key
+    rest: InputRequests  # the round's remaining questions, by key
 
 
 FETCH_SECONDS = 300  # how long a client can fetch the outcome after its question has expired
@@ -100,26 +99,27 @@ class CallIds:
     def read_event(self, id_: str, owner: Owner) -> StreamPosition:
         """Return the position that an event id holds; SessionNotFound if this client did not receive the event."""
         try:
-            return StreamPosition(**_read_for_owner(self._events, id_, owner))
+            position = StreamPosition(**self._events.read(id_, owner.caller_id))
+            stream = _stream_of(owner, position.stream)
         except InvalidRequestState as error:
             raise SessionNotFound(reason=f"event_{error.reason}") from None
+        return position._replace(stream=stream)
 
-    def read_question(self, id_: object, owner: Owner) -> PendingQuestion:
+    def read_question(self, id_: RequestId, owner: Owner) -> PendingQuestion:
         """Return the question that a JSON-RPC id holds; UnknownQuestion if this server did not ask this client."""
+        if not isinstance(id_, str):
+            raise UnknownQuestion(reason="question_not_a_token")
         try:
-            members = _read_for_owner(self._questions, id_, owner)
+            question = PendingQuestion(**self._questions.read(id_, owner.caller_id))
+            stream = _stream_of(owner, question.stream)
         except InvalidRequestState as error:
             raise UnknownQuestion(reason=f"question_{error.reason}") from None
-        members["call"] = Call(*members["call"])  # JSON has a list
-        return PendingQuestion(**members)
+        return question._replace(stream=stream, call=LegacyCall(*question.call))  # JSON has a list
 
 
-def _read_for_owner(ids: SealedIds, id_: object, owner: Owner) -> dict[str, Any]:
-    """Return what an id holds; InvalidRequestState if it is invalid, or another caller or session received it."""
-    if not isinstance(id_, str):
-        raise InvalidRequestState(reason="not_a_token")
-    members = ids.read(id_, owner.caller_id)
-    members["stream"] = CallStream(*members["stream"])  # JSON has a list
-    if (members["stream"].session, members["stream"].principal) != (owner.session, owner.principal):
+def _stream_of(owner: Owner, members: Sequence[Any]) -> CallStream:
+    """Return the stream in an id; InvalidRequestState if another caller or session has received the id."""
+    stream = CallStream(*members)
+    if (stream.session, stream.principal) != (owner.session, owner.principal):
         raise InvalidRequestState(reason="session")
-    return members
+    return stream

@@ -11,20 +11,20 @@ import hashlib
 import math
 from enum import StrEnum
 from time import sleep
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from mcp_functions import observability
-from mcp_functions.legacy.call_ids import Call, CallIds
+from mcp_functions.legacy.call_ids import CallIds, LegacyCall
 from mcp_functions.protocol.errors import TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url, dumps
 from mcp_functions.store import Conflict, Key, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.legacy.call_ids import CallStream
-    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.protocol.wire_types import InputResponses, JSONRPCMessage, RequestId
     from mcp_functions.settings import Settings
     from mcp_functions.store import Item
 
@@ -43,13 +43,11 @@ class Phase(StrEnum):
 class CallRecord(NamedTuple):
     """The stored progress of one call. The names of the fields are the keys in the item."""
 
-    # a random text that distinguishes this call from an earlier one with the same request id
-    nonce: str
+    nonce: str  # distinguishes this call from an earlier one with the same request id
     step: int  # the number of the last event stream that was made for the client (`call_ids`)
     phase: Phase
-    # of this stream; in OUT_OF_TIME they begin the next stream
-    messages: Sequence[Mapping[str, Any]] = ()
-    call: Call | None = None  # the call in OUT_OF_TIME; in ASKED, the id of the question holds it
+    messages: Sequence[JSONRPCMessage] = ()  # of this stream; in OUT_OF_TIME of the next one
+    call: LegacyCall | None = None  # in OUT_OF_TIME; in ASKED, the question's id holds it
     until: int = 0  # when ASKED or RUNNING ends without an answer or an outcome, in unix seconds
 
 
@@ -60,10 +58,8 @@ class StoredRecord(NamedTuple):
     item: Item
 
 
-# seconds after the end of a function, until other functions stop waiting for its round
-RUNNING_MARGIN = 2
-# seconds before each further attempt, while the table or KMS is unavailable
-RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)
+RUNNING_MARGIN = 2  # seconds after the end of a function, until others stop waiting for its round
+RETRY_PAUSES = (0.2, 0.4, 0.8, 1.6)  # seconds before each further attempt of `retry`
 
 
 class CallStore:
@@ -97,12 +93,8 @@ class CallStore:
         except (Conflict, UnreadableItem):
             raise TemporarilyUnavailable(reason="mailbox_contended") from None
 
-    def check_size(self, call: Call, answers: Mapping[str, Any]) -> None:
-        """Check the size of what a client lets this server keep: its call, and its answers to questions of a round.
-
-        Raises:
-            ItemTooLarge: it is more than the deployment keeps for one request.
-        """
+    def check_size(self, call: LegacyCall, answers: InputResponses) -> None:
+        """Check the size of what a client lets this server keep for one request; ItemTooLarge if it is too much."""
         self._table.check_client_size([call, answers])
 
     def find(self, stream: CallStream) -> StoredRecord | None:
@@ -115,11 +107,11 @@ class CallStore:
             return None
         record = CallRecord(**item.payload)
         if record.call:
-            record = record._replace(call=Call(*record.call))  # a tuple is a list in JSON
+            record = record._replace(call=LegacyCall(*record.call))  # a tuple is a list in JSON
         return StoredRecord(record, item)
 
-    def claim(self, stored: StoredRecord, lambda_deadline: float) -> Item:
-        """Reserve a call for this function, which Lambda ends at a deadline; Conflict if another was faster."""
+    def begin_round(self, stored: StoredRecord, lambda_deadline: float) -> Item:
+        """Let this function alone run the next round, until Lambda ends it; Conflict if another was faster."""
         until = math.ceil(lambda_deadline) + RUNNING_MARGIN
         running = CallRecord(stored.record.nonce, stored.record.step, Phase.RUNNING, until=until)
         return self.replace(stored.item, running)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.errors import InternalError, InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_functions.protocol.event_types import Response
 
 # 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
 RESOURCE_NOT_FOUND = -32002
@@ -53,7 +53,7 @@ class ResultLost(InternalError):
 class AccessDenied(Exception):
     """The access token of a request does not suffice for the next round of its call, which waits for another token."""
 
-    def __init__(self, response: Mapping[str, Any]) -> None:
+    def __init__(self, response: Response) -> None:
         """Keep the HTTP response 401 or 403, which tells the client what its token lacks."""
         super().__init__()
         self.response = response

@@ -1,7 +1,7 @@
 """One HTTP request of a client of 2025, as all functions of this package receive it.
 
 `read_request` identifies the caller, opens the session and finds the revision and the deadlines. The request also
-holds the parts of the deployment that answer: the modern server, the keys, the table of calls and the clock.
+holds the parts of the deployment that answer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Deployment(NamedTuple):
     """The parts of a deployment that answer clients of 2025."""
 
     settings: Settings
-    # runs a request of 2026-07-28, here or in another function
-    answer_modern: Callable[[Request], AnyResult]
+    answer_current: Callable[[Request], AnyResult]  # answers a request of 2026-07-28
     catalog: Catalog  # the tools, prompts and resources
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
@@ -54,7 +53,6 @@ class LegacyRequest(NamedTuple):
         catalog = self.deployment.catalog
         if "hidden" not in catalog:
             return catalog
-        # few deployments hide anything
         from mcp_functions.visibility import show_to
 
         return show_to(self.caller.scopes, catalog, self.deployment.settings)

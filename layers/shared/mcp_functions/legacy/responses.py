@@ -7,9 +7,9 @@ connection. Python's SDK then ends its session.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mcp_functions.http import events, responses
+from mcp_functions.http import responses
 from mcp_functions.http.responses import STREAM_HEADERS, check_size
 from mcp_functions.protocol import json_writer
 from mcp_functions.protocol.errors import McpError
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.protocol.event_types import Response
-    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.protocol.wire_types import Error, JSONRPCMessage, RequestId, ResultObject
 
 
 class StreamEvent(NamedTuple):
@@ -27,7 +27,7 @@ class StreamEvent(NamedTuple):
 
     # The JSON-RPC message; None for an event that only has an id. 2025-11-25, basic/transports, "Sending Messages to
     # the Server": "an event ID and an empty `data` field".
-    message: Mapping[str, Any] | None
+    message: JSONRPCMessage | None
     id: str = ""  # the client resumes the stream from it; "" if no event follows
     retry: int = 0  # the milliseconds after which the client returns; 0 leaves that to the client
 
@@ -39,31 +39,24 @@ class StreamEvent(NamedTuple):
         return f"{id_}{retry}event: message\ndata: {data}\n\n"
 
 
-def result_message(id_: RequestId, result: Mapping[str, Any]) -> dict[str, Any]:
+def result_message(id_: RequestId, result: ResultObject) -> JSONRPCMessage:
     """Return a JSON-RPC response with a result."""
-    return {"jsonrpc": "2.0", "id": id_, "result": dict(result)}
+    return {"jsonrpc": "2.0", "id": id_, "result": result}
 
 
-def error_message(id_: RequestId, error: Mapping[str, Any]) -> dict[str, Any]:
+def error_message(id_: RequestId, error: Error) -> JSONRPCMessage:
     """Return a JSON-RPC response with an error: its `code`, its `message` and perhaps `data`."""
-    return {"jsonrpc": "2.0", "id": id_, "error": dict(error)}
+    return {"jsonrpc": "2.0", "id": id_, "error": error}
 
 
 def message_response(
     http: HttpRequest,
-    message: Mapping[str, Any],
-    notifications: Sequence[Mapping[str, Any]] = (),
+    message: JSONRPCMessage,
+    notifications: Sequence[JSONRPCMessage] = (),
     headers: Mapping[str, str] = {},
 ) -> Response:
-    """Return the HTTP response to a request that has ended.
-
-    Args:
-        http: the request.
-        message: the JSON-RPC response.
-        notifications: the client gets these before the response, if it accepts a stream.
-        headers: further headers of the HTTP response.
-    """
-    if notifications and events.accepts_event_stream(http):
+    """Return the HTTP response for a message, after the notifications if the client accepts a stream."""
+    if notifications and responses.accepts_event_stream(http):
         response = stream_response([StreamEvent(each) for each in (*notifications, message)], headers)
     else:
         response = responses.json(200, message, headers)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from mcp_functions.protocol.constants import META_PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_functions.protocol.wire_types import JSONValue
 
 VERSION_HEADER = "mcp-protocol-version"
 OLDEST = "2025-03-26"
@@ -42,12 +42,12 @@ INTRODUCED = {
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
 
-# an answer is a JSON-RPC response
+# An answer is a JSON-RPC response.
 MessageKind: TypeAlias = Literal["request", "notification", "answer"]
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.
-MODERN_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
+NEW_METHODS = ("server/discover", "subscriptions/listen", "tasks/update")
 
 
 def supports(revision: str, feature: str) -> bool:
@@ -64,30 +64,27 @@ def negotiate(requested: object) -> str:
     return requested if isinstance(requested, str) and requested in SERVED else LATEST
 
 
-def message_kind(body: object, header: str | None) -> MessageKind | None:
-    """Return the kind of a legacy message; None if the modern path must answer or refuse the body.
+def message_kind(body: JSONValue, header: str | None) -> MessageKind | None:
+    """Return the kind of a legacy message; None if the code for 2026-07-28 must answer or refuse the body.
 
-    Args:
-        body: the JSON value of the request's body.
-        header: the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
+    `header` is the header MCP-Protocol-Version, a key of `REVISION_OF_HEADER`.
     """
-    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or _is_modern(body, header):
+    if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or _is_of_current_revision(body, header):
         return None
     id_ = body.get("id")
     if isinstance(body.get("method"), str) and isinstance(body.get("params"), dict | None):
         if "id" not in body:
             return "notification"
-        # `isinstance` would accept true and false
-        return "request" if type(id_) in (str, int) else None
+        return "request" if type(id_) in (str, int) else None  # and not a bool
     is_response = "result" in body or "error" in body
     return "answer" if is_response and isinstance(id_, str | int) else None
 
 
-def _is_modern(message: Mapping[str, object], header: str | None) -> bool:
-    """Return whether the path of 2026-07-28 must answer a message."""
+def _is_of_current_revision(message: JSONValue, header: str | None) -> bool:
+    """Return whether the code for 2026-07-28 must answer a message."""
     params = message.get("params")
     meta = params.get("_meta") if isinstance(params, dict) else None
     # 2026-07-28, basic/versioning: "A request carrying modern `_meta` is served … at this revision"
     if isinstance(meta, dict) and META_PROTOCOL_VERSION in meta:
         return True
-    return header is None and message.get("method") in MODERN_METHODS
+    return header is None and message.get("method") in NEW_METHODS

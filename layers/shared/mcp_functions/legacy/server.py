@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
 from mcp_functions.http import events
 from mcp_functions.http.request_log import note_method
 from mcp_functions.http.responses import empty
-from mcp_functions.legacy import conversations, replies, responses, revisions, sessions, streams
+from mcp_functions.legacy import answers, replies, responses, revisions, sessions, streams
 from mcp_functions.legacy.call_store import CallStore
 from mcp_functions.legacy.errors import AccessDenied
 from mcp_functions.legacy.request import Deployment, read_request
@@ -30,7 +30,7 @@ from mcp_functions.protocol import headers, json_reader
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.http.events import HttpRequest
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.event_types import Response
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONValue, Params
+    from mcp_functions.protocol.wire_types import JSONRPCMessage, JSONValue
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
@@ -51,7 +51,7 @@ class LegacyServer:
     def __init__(
         self,
         settings: Settings,
-        answer_modern: Callable[[Request], AnyResult],
+        answer_current: Callable[[Request], AnyResult],
         catalog: Catalog,
         seal_factory: SealFactory | None,
         *,
@@ -59,16 +59,11 @@ class LegacyServer:
     ) -> None:
         """Connect the parts of a deployment. No request to KMS or to the table is sent before a client needs it.
 
-        Args:
-            settings: the settings of the deployment.
-            answer_modern: runs a translated request, which is one of 2026-07-28.
-            catalog: the tools, prompts and resources of the deployment.
-            seal_factory: makes the seals and the table; None without a key, and then clients have no session.
-            now: the clock, in unix seconds.
+        Without a key (`seal_factory` is None), clients have no session.
         """
         tokens = sessions.SessionTokens(seal_factory, settings) if seal_factory else None
         calls = CallStore(settings, seal_factory, now) if seal_factory and settings.table else None
-        self._deployment = Deployment(settings, answer_modern, catalog, now, session_tokens=tokens, call_store=calls)
+        self._deployment = Deployment(settings, answer_current, catalog, now, session_tokens=tokens, call_store=calls)
 
     def respond(self, http: HttpRequest) -> Response | None:
         """Answer one HTTP request; None if it is not of a client of 2025.
@@ -79,7 +74,7 @@ class LegacyServer:
         try:
             return self._respond(http)
         except AccessDenied as denied:
-            return dict(denied.response)
+            return denied.response
 
     def _respond(self, http: HttpRequest) -> Response | None:
         version = http.headers.get(revisions.VERSION_HEADER)
@@ -93,20 +88,24 @@ class LegacyServer:
         kind = revisions.message_kind(body, version)
         if kind is None:
             return None
+        return self._respond_to_message(http, kind, body)
+
+    def _respond_to_message(self, http: HttpRequest, kind: MessageKind, message: JSONRPCMessage) -> Response:
+        """Answer a message, and note what it is; the error of a request has the request's id."""
         notes = observability.current()
         if kind == "answer":
             notes.method = kind  # an answer has no method, so the log line names its kind
         else:
-            note_method(notes, body["method"])
+            note_method(notes, message["method"])
         try:
-            return self._answer(http, kind, body)
+            return self._answer(http, kind, message)
         except McpError as error:
             if kind != "request":
                 raise
             if isinstance(error, TemporarilyUnavailable | Misconfigured):
                 # These clients read the error of a request only with status 200.
-                return replies.error_reply(http, body["id"], error)
-            error.id = body["id"]  # an error response must have the id of its request
+                return replies.error_reply(http, message["id"], error)
+            error.id = message["id"]
             raise
 
     def _resume(self, http: HttpRequest) -> Response | None:
@@ -132,37 +131,36 @@ class LegacyServer:
         return None if stream is None else responses.stream_response(stream)
 
     def _read_body(self, http: HttpRequest) -> JSONValue:
-        """Return the JSON value of a body; None if the body is too large or not JSON."""
+        """Return the JSON value of a body; None if it is too large or not JSON."""
         try:
             return json_reader.loads(events.read_body(http, self._deployment.settings.max_body_bytes))
         except McpError:
             return None
 
-    def _answer(self, http: HttpRequest, kind: MessageKind, body: JSONValue) -> Response:
+    def _answer(self, http: HttpRequest, kind: MessageKind, message: JSONRPCMessage) -> Response:
         """Check the caller, the session and the headers, and answer a message by its kind."""
         events.check_media_type(http)
         session_token = http.headers.get(sessions.HEADER)
-        if kind == "request" and body["method"] == "initialize":
+        if kind == "request" and message["method"] == "initialize":
             session_token = None  # it starts another session
         request = read_request(self._deployment, http, session_token)
-        _check_headers(request, body)
+        _check_headers(request, message)
         observability.current().revision = request.revision
         if kind == "request":
-            return replies.reply_to(request, body)
+            return replies.reply_to(request, message)
         if kind == "answer":
-            conversations.receive_answer(request, body)
+            answers.receive_answer(request, message)
         else:
-            conversations.receive_notification(request, body)
+            answers.receive_notification(request, message)
         return empty(202)
 
 
-def _check_headers(request: LegacyRequest, message: Mapping[str, Any]) -> None:
+def _check_headers(request: LegacyRequest, message: JSONRPCMessage) -> None:
     """Refuse headers that contradict a message: these clients need not send them, but a router may read them."""
     received = request.http.headers
     headers.check_no_contradiction(message, received)
-    params = message.get("params")
-    # an answer may have any params
+    params = message.get("params")  # an answer may have any
     if message.get("method") == "tools/call" and isinstance(params, dict):
         declared = lookup.header_arguments(request.catalog, params.get("name"))
         received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
-        lookup.check_headers(received_arguments, cast("Params", params), received)
+        lookup.check_headers(received_arguments, params, received)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONValue, Params
     from mcp_functions.settings import Settings
 
 HEADER = "mcp-session-id"
@@ -49,11 +49,9 @@ class Session(NamedTuple):
     id: str  # random text
     revision: str
     declared: str  # the letters of the capabilities that the client declared
-    # name and version that the client gave; authors' functions may read them
-    client: tuple[str, str]
+    client: tuple[str, str]  # its name and version, which authors' functions may read
     level: str  # the lowest level of log messages that the client wants
-    # digest of the caller who started the session; None on a server without sign-in
-    principal: str | None
+    principal: str | None  # digest of the caller who started it; None on a server without sign-in
     ends: int  # when the session ends, in unix seconds
 
     @property
@@ -92,8 +90,7 @@ class SessionTokens:
 
     def write(self, session: Session) -> str:
         """Return the token that holds a session; the errors are those of `SealedIds`."""
-        # the version of the format; `read` does not need it
-        return self._ids.write({"v": 1, **session._asdict()})
+        return self._ids.write({"v": 1, **session._asdict()})  # `read` needs no version
 
     def read(self, token: str, principal: str | None, *, caller_id: str, now: float) -> Session:
         """Return the session in a token; SessionNotFound if the token is invalid, expired or another caller's.
@@ -135,7 +132,7 @@ def new_session(params: Params, revision: str, principal: str | None, *, ends: i
     )
 
 
-def _declared_letters(declared: object, revision: str) -> str:
+def _declared_letters(declared: JSONValue, revision: str) -> str:
     """Return the letters of those declared capabilities that the revision knows."""
     if not isinstance(declared, dict):
         return ""
@@ -147,12 +144,12 @@ def _declared_letters(declared: object, revision: str) -> str:
     return letters
 
 
-def _declares(declared: dict[str, Any], name: str) -> bool:
+def _declares(declared: JSONValue, name: str) -> bool:
     """Return whether a client declared a capability of `CAPABILITIES`."""
     family, _, member = name.partition(".")
     if family == "extensions":
-        return shows_apps(cast("ClientCapabilities", declared))
-    members = declared.get(family)
+        return shows_apps(declared)
+    members = value_at(declared, family)
     if not isinstance(members, dict):
         return False
     if not member or isinstance(members.get(member), dict):

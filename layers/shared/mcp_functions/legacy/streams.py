@@ -20,25 +20,19 @@ from mcp_functions.http.responses import check_size
 from mcp_functions.legacy import explanations, responses
 from mcp_functions.legacy.call_ids import CallStream, StreamPosition
 from mcp_functions.legacy.call_store import Phase
-from mcp_functions.legacy.conversations import WaitingCall
 from mcp_functions.legacy.errors import QuestionExpired
-from mcp_functions.legacy.explanations import Obstacle
+from mcp_functions.legacy.explanations import Reason
 from mcp_functions.legacy.responses import StreamEvent
-from mcp_functions.protocol.errors import (
-    McpError,
-    Misconfigured,
-    OutcomeUnknown,
-    StateTooLarge,
-    TemporarilyUnavailable,
-)
+from mcp_functions.legacy.waiting_calls import WaitingCall
+from mcp_functions.protocol.errors import McpError, Misconfigured, OutcomeUnknown, StateTooLarge, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
-    from mcp_functions.legacy.call_ids import Call
+    from mcp_functions.legacy.call_ids import LegacyCall
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.runner import Outcome
     from mcp_functions.protocol.event_types import Response
 
     Events = tuple[StreamEvent, ...]
@@ -47,11 +41,10 @@ if TYPE_CHECKING:
 POLL_PAUSES = (500, 700, 980, 1372, 1920, 2689, 3764, 5000)
 FIRST_PAUSE = POLL_PAUSES[0]
 LONGEST_PAUSE = POLL_PAUSES[-1]
-# random bytes that distinguish a call from an earlier one with the same request id
-NONCE_BYTES = 12
+NONCE_BYTES = 12  # random bytes that distinguish calls with the same request id
 
 
-def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome) -> Response:
+def begin(request: LegacyRequest, store: CallStore, call: LegacyCall, outcome: RoundOutcome) -> Response:
     """Ask the questions of a call's first round, or let the client return for its next round.
 
     The question is stored before the client sees it. If that fails, the call ends with an explanation, so that no user
@@ -75,11 +68,11 @@ def begin(request: LegacyRequest, store: CallStore, call: Call, outcome: Outcome
         notes = observability.current()
         notes.reason = error.reason
         if isinstance(error, StateTooLarge):  # for an item of the table, or for an event id
-            obstacle = Obstacle.TOO_LARGE
+            reason = Reason.TOO_LARGE
         else:
-            obstacle = Obstacle.TABLE_UNAVAILABLE
+            reason = Reason.TABLE_UNAVAILABLE
             notes.misconfigured = isinstance(error, Misconfigured)
-        last = explanations.cannot_continue(call, outcome, obstacle)
+        last = explanations.cannot_continue(call, outcome, reason)
         return responses.message_response(request.http, last, outcome.notifications)
     return responses.stream_response(events)
 

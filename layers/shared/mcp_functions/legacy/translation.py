@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from mcp_functions.legacy import explanations, responses
 from mcp_functions.legacy.errors import RESOURCE_NOT_FOUND
@@ -13,38 +13,49 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
-    from mcp_functions.legacy.call_ids import Call
+    from mcp_functions.legacy.call_ids import LegacyCall
+    from mcp_functions.legacy.outcomes import RoundOutcome
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.legacy.runner import Outcome
-    from mcp_functions.protocol.wire_types import InputRequestParams, Schema
+    from mcp_functions.protocol.wire_types import (
+        ContentBlock,
+        InputRequest,
+        InputRequestParams,
+        JSONRPCMessage,
+        JSONValue,
+        ListEntry,
+        ResultObject,
+        SamplingMessage,
+        Schema,
+    )
 
-# results have these since 2026-07-28
+T = TypeVar("T", bound="Mapping[str, Any]")  # the type of an object, for example `ListEntry`
+
+# Results have these since 2026-07-28.
 NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
 
 
-def legacy_response(request: LegacyRequest, call: Call, outcome: Outcome) -> dict[str, Any]:
+def legacy_response(request: LegacyRequest, call: LegacyCall, outcome: RoundOutcome) -> JSONRPCMessage:
     """Return the response to a call that has ended with this outcome."""
     error = outcome.error
     if not error:
         return responses.result_message(call.id, _result(call.method, outcome.result, request.revision))
     if error.get("code") == MissingRequiredClientCapability.code:
         return explanations.missing_capability(request, call, error["data"])
-    # Other modern errors have the code of ResourceNotFound too, but only this one names the `uri`.
+    # Other errors have the code of ResourceNotFound too, but only this one names the `uri`.
     is_not_found = error.get("code") == ResourceNotFound.code and value_at(error, "data", "uri") is not None
     if call.method == "resources/read" and is_not_found:
         error = {**error, "code": RESOURCE_NOT_FOUND}
     return responses.error_message(call.id, error)
 
 
-def _result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _result(method: str, current: ResultObject, revision: str) -> ResultObject:
     """Return the result of a request for a client of `revision`."""
-    result = {name: value for name, value in modern.items() if name not in NEW_RESULT_MEMBERS}
-    meta = {name: value for name, value in result.pop("_meta", {}).items() if name != META_SERVER_INFO}
+    result = _without(NEW_RESULT_MEMBERS, current)
+    meta = _without({META_SERVER_INFO}, result.pop("_meta", {}))
     if method in LIST_METHODS:
-        # the member of the result that has the entries, for example "tools"
-        member = LIST_METHODS[method]
+        member = LIST_METHODS[method]  # for example "tools"
         result[member] = [_entry(entry, revision) for entry in result[member]]
     elif method == "tools/call":
         result = _tool_result(result, revision)
@@ -55,29 +66,27 @@ def _result(method: str, modern: Mapping[str, Any], revision: str) -> dict[str, 
     return result
 
 
-def _entry(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _entry(current: ListEntry, revision: str) -> ListEntry:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
-    entry = _without_new(modern, revision)
-    is_tool = "inputSchema" in entry
-    if is_tool:
+    entry = _without_new(current, revision)
+    if "inputSchema" in entry:  # of a tool
         # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
         entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
         output = entry.pop("outputSchema", None)
         if output is not None and _allows_only_objects(output, output):
             entry["outputSchema"] = {**output, "type": "object"}
-    # of a resource; the annotations of tools are the same in every revision
-    elif "annotations" in entry:
+    elif "annotations" in entry:  # of a resource; those of tools are the same in every revision
         entry["annotations"] = _without_new(entry["annotations"], revision)
     if "arguments" in entry:  # of a prompt
         entry["arguments"] = [_without_new(argument, revision) for argument in entry["arguments"]]
     return entry
 
 
-def _content(modern: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _content(current: ContentBlock, revision: str) -> ContentBlock:
     """Return one block of content for a client of `revision`."""
-    if modern["type"] == "resource_link" and not supports(revision, "resource_link"):
-        return {"type": "text", "text": f"{modern['name']}: {modern['uri']}"}
-    block = _without_new(modern, revision)
+    if current["type"] == "resource_link" and not supports(revision, "resource_link"):
+        return {"type": "text", "text": f"{current['name']}: {current['uri']}"}
+    block = _without_new(current, revision)
     if "annotations" in block:
         block["annotations"] = _without_new(block["annotations"], revision)
     return block
@@ -87,16 +96,12 @@ class NotInRevision(Exception):
     """The client's revision cannot express a question."""
 
 
-def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: str) -> dict[str, Any]:
-    """Return the method and params that ask a client.
-
-    Raises:
-        NotInRevision: the revision cannot express the question.
-    """
-    method = request["method"]
+def legacy_question(question: InputRequest, revision: str, elicitation_id: str) -> InputRequest:
+    """Return the method and params that ask a client; NotInRevision if its revision cannot express the question."""
+    method = question["method"]
     if method == "roots/list":  # the same in every revision
-        return dict(request)
-    params = request["params"]
+        return question
+    params = question["params"]
     if method == "sampling/createMessage":
         if "tools" in params and not supports(revision, "sampling.tools"):
             raise NotInRevision
@@ -110,25 +115,29 @@ def legacy_question(request: Mapping[str, Any], revision: str, elicitation_id: s
     return {"method": method, "params": params}
 
 
-def _without_new(members: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    """Return members without those that a later revision introduced."""
-    return {name: value for name, value in members.items() if supports(revision, name)}
+def _without(names: Collection[str], members: T) -> T:
+    """Return the members of an object without those of these names."""
+    return cast("T", {name: value for name, value in members.items() if name not in names})
 
 
-def _tool_result(result: dict[str, Any], revision: str) -> dict[str, Any]:
+def _without_new(members: T, revision: str) -> T:
+    """Return the members of an object without those that a later revision introduced."""
+    return _without([name for name in members if not supports(revision, name)], members)
+
+
+def _tool_result(result: ResultObject, revision: str) -> ResultObject:
     """Return the result of a tool. Earlier revisions have no structured content, or only objects."""
     result["content"] = [_content(block, revision) for block in result["content"]]
-    structured = result.get("structuredContent", {})
+    structured: JSONValue = result.get("structuredContent", {})
     if isinstance(structured, dict) and supports(revision, "structuredContent"):
         return result
     result.pop("structuredContent", None)
-    # a result without any content gets the text {}
-    if not result["content"] and structured is not None:
+    if not result["content"] and structured is not None:  # {} for a result without content
         result["content"] = [{"type": "text", "text": dumps(structured)}]
     return result
 
 
-def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
+def _allows_only_objects(schema: Schema, root: Schema) -> bool:
     """Return whether a schema, which is a part of the schema `root`, accepts objects only."""
     if "$ref" in schema:
         _path, _slash, name = schema["$ref"].rpartition("/")  # "#/$defs/Seat"
@@ -140,11 +149,11 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: InputRequestParams, revision: str) -> dict[str, Any]:
+def _form_params(params: InputRequestParams, revision: str) -> InputRequestParams:
     schema = params["requestedSchema"].copy()
     if not supports(revision, "elicitation.oneOf"):
         schema["properties"] = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
-    form = {**params, "requestedSchema": schema}
+    form: InputRequestParams = {**params, "requestedSchema": schema}
     if not supports(revision, "elicitation.url"):
         form.pop("mode", None)
     return form
@@ -164,7 +173,7 @@ def _form_field(field: Schema, revision: str) -> Schema:
     return legacy
 
 
-def _sampling_message(message: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _sampling_message(message: SamplingMessage, revision: str) -> SamplingMessage:
     """Return a message for a model; before 2025-11-25 a message has exactly one block."""
     blocks = message["content"]
     if isinstance(blocks, list) and not supports(revision, "sampling.blocks"):

@@ -20,11 +20,9 @@ from mcp_functions.protocol.errors import Crash, DeveloperError, McpError, Misco
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# the outcomes that are errors; all others are successes
-ERRORS = frozenset({"refused", "failed", "crashed"})
+ERRORS = frozenset({"refused", "failed", "crashed"})  # these outcomes; all others are successes
 UNKNOWN = "unknown"  # in place of a method or a name that this server does not have
-# the folder of this package, with a slash at its end
-PACKAGE = __file__.removesuffix("observability/__init__.py")
+PACKAGE = __file__.removesuffix("observability/__init__.py")  # its folder, with a slash at its end
 FRAMES_EACH_END = 7  # the line of a crash has so many innermost frames, and so many outermost ones
 
 
@@ -43,29 +41,23 @@ class Notes:
     """
 
     # The request.
-    # a method of MCP, "unknown", or for other requests a name such as "metadata"
-    method: str | None = None
+    method: str | None = None  # of MCP, "unknown", or another request's name, such as "metadata"
     revision: str | None = None  # the client's revision, if that is not 2026-07-28
-    # a name in the catalog or "unknown"; None if the request has no name
-    handler: str | None = None
+    handler: str | None = None  # a name in the catalog or "unknown"; None without a name
     request_bytes: int = 0
     cold_start: bool = False  # True if the client waited for the start of this environment
-    # API Gateway's id of the request; unchecked, so it may be any value
-    correlation_id: object = None
+    correlation_id: object = None  # API Gateway's id of the request; unchecked
     trace_id: str | None = None  # from the client's `traceparent`
 
     # The conversation.
     round: int | None = None  # the number of this request in its conversation, from 1
     flow: str | None = None  # the conversation's id, which is logged as a digest
-    # the id of the client's state, once that proved authentic; logged as base64url
-    jti: bytes | None = None
+    jti: bytes | None = None  # the id of the client's state, once that proved authentic
     answered_by: str | None = None  # who gave the answers of this request; None if it has none
 
     # The caller.
-    # the caller's pseudonym (`http.callers`), if the deployment logs callers
-    caller: str | None = None
-    # from `binding.caller_id`; never logged: `seal` limits the forged states of a caller by it
-    caller_id: str = ""
+    caller: str | None = None  # the pseudonym (`http.callers`), if the deployment logs callers
+    caller_id: str = ""  # never logged: `seal` limits the forged states of a caller by it
 
     # The response.
     outcome: str = ""
@@ -76,18 +68,16 @@ class Notes:
 
     # The error.
     code: int | None = None  # the code of JSON-RPC
-    # a constant of this package or of AWS; the type of an exception; or the broken rule
-    reason: str | None = None
+    reason: str | None = None  # a constant, the type of an exception, or the broken rule
     misconfigured: bool = False  # True if the operator has to act
     place: str | None = None  # the frames of an unexpected exception
-    # the exception, for listeners alone: its text may quote secrets
-    raised: BaseException | None = None
+    raised: BaseException | None = None  # for listeners alone: its text may quote secrets
 
     # Calls of AWS.
     kms_calls: int = 0
     kms_failures: int = 0
     kms_seconds: float = 0.0
-    forward_seconds: float | None = None  # how long the endpoint waited for the function behind it
+    forward_seconds: float | None = None  # how long the front door waited for the function
 
     def conclude(self, outcome: str, reason: str | None = None) -> None:
         """Set the outcome and its reason. An earlier error stays: the result that describes a crash is no success."""

@@ -15,7 +15,7 @@ import logging
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from mcp_functions.observability import ERRORS, UNKNOWN
 from mcp_functions.protocol.constants import METHODS, PROTOCOL_VERSION
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.observability import Notes
+
+    # The value of a field of the line. One that is unknown (None) is left out.
+    Field: TypeAlias = "str | float | None"
 
 NAME = "mcp_functions"  # the name of the logger
 
@@ -62,10 +65,9 @@ def write_line(notes: Notes, logger: Logger | None = None) -> None:
             log.log(level, message(notes), extra=all_fields(notes))
 
 
-# Powertools' Logger, which is not imported
-def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: ANN401
+def replace_correlation_id(logger: object, identifier: object) -> object:
     """Set the correlation id of a Powertools Logger, and return its earlier one; None if the logger has no such id."""
-    if hasattr(logger, "set_correlation_id"):
+    if hasattr(logger, "get_correlation_id") and hasattr(logger, "set_correlation_id"):
         with suppress(Exception):  # a logger that raises must not prevent the response
             earlier = logger.get_correlation_id()
             logger.set_correlation_id(identifier)
@@ -73,17 +75,17 @@ def replace_correlation_id(logger: Any, identifier: object) -> object:  # noqa: 
     return None
 
 
-def all_fields(notes: Notes) -> dict[str, Any]:
+def all_fields(notes: Notes) -> dict[str, Field]:
     """Return the fields of a log line, without those that are unknown (None)."""
     fields = {**own_fields(notes), **opentelemetry_fields(notes)}
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def own_fields(notes: Notes) -> dict[str, Any]:
+def own_fields(notes: Notes) -> dict[str, Field]:
     """Return the fields that have this package's names."""
-    unchanged = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
+    unchanged: dict[str, Field] = {name: getattr(notes, name) for name in UNCHANGED_FIELDS}
     return unchanged | {
-        # this one and the next two are left out if they are False or 0
+        # The next three are left out if they are False or 0.
         "tool_error": notes.tool_error or None,
         "misconfigured": notes.misconfigured or None,
         "kms_failures": notes.kms_failures or None,
@@ -97,7 +99,7 @@ def own_fields(notes: Notes) -> dict[str, Any]:
     }
 
 
-def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
+def opentelemetry_fields(notes: Notes) -> dict[str, Field]:
     """Return the fields of OpenTelemetry's "Semantic conventions for Model Context Protocol" (Development).
 
     `jsonrpc.request.id` and `mcp.resource.uri` are left out because the client writes them; it could write a secret.
@@ -105,7 +107,7 @@ def opentelemetry_fields(notes: Notes) -> dict[str, Any]:
     method = notes.method if notes.method in METHODS else None
     handler = None if notes.handler == UNKNOWN else notes.handler
     revision = notes.revision
-    # a refused request may be of any revision
+    # A refused request may be of any revision.
     if revision is None and method and notes.outcome != "refused":
         revision = PROTOCOL_VERSION
     error_type = _code(notes) if notes.outcome in ERRORS else None
@@ -128,10 +130,10 @@ NORMAL_REASONS = {
 def level_of(notes: Notes) -> int:
     """Return the level of a request's line: ERROR if the operator or the author has to act, else INFO.
 
-    It is DEBUG for a response that the endpoint only passed on, because the function behind it writes the same facts.
-    A cold start of the endpoint is no fact of that function.
+    It is DEBUG for a response that the front door only passed on, because the function behind it writes the same facts.
+    A cold start of the front door is no fact of that function.
     """
-    # the HTTP status does not tell it: a crashed tool has 200
+    # The HTTP status does not tell it: a crashed tool has 200.
     has_failed = notes.outcome in {"crashed", "failed"}
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.

@@ -70,8 +70,8 @@ class Catalog(_Lists, Properties, total=False):
     """The tools, prompts and resources of a server. A member of this class is left out if it would be empty."""
 
     servers: list[Server]
-    # what the endpoint says of the whole server; its `serverInfo` replaces those of `servers`
-    endpoint: Server
+    # what a front door says of the whole server; its `serverInfo` replaces those of `servers`
+    front_door: Server
     # the methods of extensions of adopted servers ("skills/list"), with the folder of each
     methods: dict[str, str]
     hidden: Hidden

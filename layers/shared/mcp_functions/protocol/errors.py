@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.aws.errors import Failure
-    from mcp_functions.protocol.wire_types import Error, JSONObject, JSONValue
+    from mcp_functions.protocol.wire_types import Error, JSONValue
 
 
 class McpError(Exception):
@@ -131,7 +131,7 @@ class MissingRequiredClientCapability(McpError):
     status = 400
     default_message = "The client lacks a required capability"
 
-    def __init__(self, required: Mapping[str, JSONObject], text: str = "", **data: object) -> None:
+    def __init__(self, required: Mapping[str, JSONValue], text: str = "", **data: object) -> None:
         """Name the `ClientCapabilities` that would be enough; `text` ends the message, and `data` has more members."""
         message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
         super().__init__(message=message, data={"requiredCapabilities": required, **data})
@@ -353,7 +353,7 @@ def is_on_lambda() -> bool:
     return "AWS_LAMBDA_RUNTIME_API" in os.environ
 
 
-def capability_names(required: Mapping[str, JSONObject]) -> list[str]:
+def capability_names(required: Mapping[str, JSONValue]) -> list[str]:
     """Name the members of a `ClientCapabilities`: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():

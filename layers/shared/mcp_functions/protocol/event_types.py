@@ -63,6 +63,13 @@ class Event(TypedDict, total=False):
 Response: TypeAlias = dict[str, Any]
 
 
+class WorkerOrder(TypedDict):
+    """An order to continue a task: its id, and its owner as `tasks.task_store` names it."""
+
+    id: str
+    owner: str | None
+
+
 class LambdaContext(Protocol):
     """The members of Lambda's context object that this package reads."""
 

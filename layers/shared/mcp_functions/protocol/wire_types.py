@@ -6,10 +6,7 @@ their members are listed by method. Only type checkers use this module: import i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
 
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
 JSONObject: TypeAlias = "dict[str, Any]"
@@ -113,7 +110,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: Mapping[str, JSONObject]
+    inputResponses: InputResponses
     requestState: str
     # the lists
     cursor: str
@@ -154,7 +151,7 @@ class ResultObject(TypedDict, total=False):
     messages: list[PromptMessage]
     contents: list[ContentBlock]
     # a result that asks
-    inputRequests: dict[str, InputRequest]
+    inputRequests: InputRequests
     requestState: str
     # the lists
     tools: list[ListEntry]
@@ -223,11 +220,15 @@ class PromptMessage(TypedDict):
 # ---- Questions of a server, and their answers
 
 
+InputRequests: TypeAlias = "dict[str, InputRequest]"  # by key
+InputResponses: TypeAlias = "dict[str, InputResponse]"
+
+
 class InputRequest(TypedDict):
     """A question of a server, in the `inputRequests` of a result."""
 
     method: str
-    params: InputRequestParams
+    params: NotRequired[InputRequestParams]
 
 
 class InputRequestParams(TypedDict, total=False):

@@ -8,7 +8,7 @@ The specification calls this JSON an InputRequest. It asks the user, the client'
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms, value_at
@@ -16,7 +16,7 @@ from mcp_functions.protocol.messages import shows_forms, value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, JSONObject
 
 # The client capabilities that questions need: the name, and the member that must be declared, or "".
 FORMS = ("elicitation", "form")
@@ -35,7 +35,7 @@ def fingerprint(question: JSONObject) -> str:
     return base64url(digest[:FINGERPRINT_BYTES])
 
 
-def message_of(question: JSONObject) -> str:
+def message_of(question: InputRequest) -> str:
     """Return the message that the user reads, or the method of a question that has none."""
     message: str = question.get("params", {}).get("message", question["method"])
     return message
@@ -67,7 +67,7 @@ def _is_form(question: JSONObject) -> bool:
     return "requestedSchema" in question.get("params", {})
 
 
-def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabilities) -> dict[str, JSONObject]:
+def missing_capabilities(questions: Iterable[InputRequest], declared: ClientCapabilities) -> ClientCapabilities:
     """Return the capabilities that these questions need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -86,7 +86,7 @@ def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabi
     needs_only_forms = missing.get("elicitation") == {"form": {}}
     if needs_only_forms and "elicitation" not in declared:
         missing["elicitation"] = {}
-    return missing
+    return cast("ClientCapabilities", missing)
 
 
 def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bool:
@@ -99,7 +99,7 @@ def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bo
     return isinstance(declared.get(name), dict)
 
 
-def _needed_capability(question: JSONObject) -> tuple[str, str]:
+def _needed_capability(question: InputRequest) -> tuple[str, str]:
     params = question.get("params", {})
     if question["method"] == "roots/list":
         return ROOTS

@@ -12,7 +12,7 @@ previous round asked this question. `Record.answers` keeps it for all later roun
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.json_reader import copy_json
@@ -23,7 +23,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject
     from mcp_functions.rounds.record import Record
 
 ACTIONS = ("accept", "decline", "cancel")
@@ -213,7 +213,7 @@ def _check_repetition(key: str, fingerprint: str, asked: AskedQuestion) -> None:
 
 def _check_text(key: object, request: JSONObject) -> None:
     """Refuse a key or message that is not text: JSON would write 3 as "3", which the next round cannot find."""
-    for part, value in (("key", key), ("message", input_requests.message_of(request))):
+    for part, value in (("key", key), ("message", input_requests.message_of(cast("InputRequest", request)))):
         if not isinstance(value, str):
             rule = "a question's {part} is text, and not of type {type}"
             raise DeveloperError(rule, part=part, type=type(value).__name__)

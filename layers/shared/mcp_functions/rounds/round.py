@@ -24,7 +24,7 @@ import math
 import time
 from contextvars import ContextVar
 from threading import Condition
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.questions import Questions
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject, Meta
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, JSONObject, Meta
     from mcp_functions.rounds.questions import WireQuestion
     from mcp_functions.rounds.record import RecordJSON
 
@@ -142,9 +142,9 @@ class Round:
         self.progress_message = ""  # the last message that the function reported; a task shows it
 
     @property
-    def requests(self) -> dict[str, JSONObject]:
+    def requests(self) -> dict[str, InputRequest]:
         """The questions that the client has to answer, by key."""
-        return self.questions.open_requests()
+        return cast("dict[str, InputRequest]", self.questions.open_requests())
 
     @property
     def began(self) -> int:

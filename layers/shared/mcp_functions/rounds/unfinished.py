@@ -14,7 +14,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta, Schema
+    from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, ListEntry, Meta, Schema
 
 ASK_YOURSELF = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
@@ -36,7 +36,7 @@ class AskingHandler(Protocol):
 
 
 def explain(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, JSONObject], meta: Meta
+    handler: AskingHandler, questions: Mapping[str, InputRequest], missing: ClientCapabilities, meta: Meta
 ) -> str:
     """Return the text of the result of such a call.
 
@@ -60,7 +60,7 @@ def explain(
     return unfinished_text(reason, map(describe_request, questions.values()), handler.kind, _finisher(handler, missing))
 
 
-def _finisher(handler: AskingHandler, missing: Mapping[str, JSONObject]) -> str:
+def _finisher(handler: AskingHandler, missing: ClientCapabilities) -> str:
     """Say which client can finish a call: what it needs is missing here, or it must continue a call."""
     needed = [name.removesuffix(".form") for name in capability_names(missing)] or ["elicitation"]
     may_show_form = handler.may_show_form and all(name.startswith("elicitation") for name in needed)
@@ -72,13 +72,13 @@ def reads_errors(meta: Meta) -> bool:
     return META_CLIENT_REVISION in meta
 
 
-def is_required(handler: AskingHandler, missing: Mapping[str, JSONObject]) -> bool:
+def is_required(handler: AskingHandler, missing: ClientCapabilities) -> bool:
     """Tell whether a handler declares that it cannot do without one of the missing capabilities."""
     return any(value_at(missing, *required.split(".")) is not None for required in handler.requires)
 
 
 def missing_capability_error(
-    missing: Mapping[str, JSONObject], questions: Mapping[str, JSONObject], meta: Meta
+    missing: ClientCapabilities, questions: Mapping[str, InputRequest], meta: Meta
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 
@@ -109,7 +109,7 @@ def unfinished_text(reason: str, questions: Iterable[str], kind: str, finisher: 
     return " ".join([f"Not finished: {reason}.", *asks, effects, advice])
 
 
-def describe_request(request: JSONObject) -> str:
+def describe_request(request: InputRequest) -> str:
     """Return the text of a question: of a form with its fields, "Where to? (city: string; class: first | second)"."""
     params = request.get("params", {})
     if request["method"] == "roots/list":

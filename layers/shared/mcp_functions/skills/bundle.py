@@ -21,22 +21,15 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from typing import NotRequired, TypedDict
+    from typing import TypedDict
 
     from mcp_functions.protocol.catalog_types import Catalog, Hidden
-    from mcp_functions.protocol.wire_types import ContentBlock, ListEntry, SkillEntry
-
-    class BundledSkill(TypedDict):
-        """A skill in skills.json."""
-
-        entry: SkillEntry
-        scopes: NotRequired[list[str]]
-        hidden: NotRequired[bool]
+    from mcp_functions.protocol.wire_types import ContentBlock, JSONObject, ListEntry, SkillEntry
 
     class Content(TypedDict):
         """The JSON of skills.json."""
 
-        skills: list[BundledSkill]
+        skills: list[JSONObject]
         files: dict[str, ContentBlock]
 
 
@@ -92,8 +85,7 @@ class Bundle:
             Misconfigured: the file is missing or damaged, so the zip of the function was not built from the project.
         """
         try:
-            # importing pathlib makes the start slower
-            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123
+            with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - faster than pathlib
                 content: Content = json.load(file)
         except (OSError, ValueError) as error:
             raise Misconfigured(

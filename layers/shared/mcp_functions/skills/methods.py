@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from mcp_functions import observability
 from mcp_functions.handlers.catalog import server_info
 from mcp_functions.handlers.lists import page
+from mcp_functions.handlers.lookup import text_param
 from mcp_functions.protocol.constants import SKILL_METHODS
-from mcp_functions.protocol.errors import InvalidParams, UnknownName
+from mcp_functions.protocol.errors import UnknownName
 from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.skills.bundle import DIRECTORY
 
@@ -29,11 +30,7 @@ class Skills:
     """Answers requests about the skills of a bundle."""
 
     def __init__(
-        self,
-        bundle: Bundle,
-        catalog: Catalog,
-        settings: Settings,
-        answer_other: Callable[[Request], AnyResult],
+        self, bundle: Bundle, catalog: Catalog, settings: Settings, answer_other: Callable[[Request], AnyResult]
     ) -> None:
         """Read nothing yet.
 
@@ -81,21 +78,21 @@ class Skills:
             return skills
         from mcp_functions.visibility import held_scopes
 
-        held = held_scopes(request, self._settings)
+        held = held_scopes(request.scopes, self._settings)
         return [skill for skill in skills if not skill.hidden or held is None or held.issuperset(skill.scopes)]
 
     def _list(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/list`: "An entry is atomic, and a skill's `resources` set is never split across pages."."""
         entries = [skill.entry for skill in skills]
         size = min(self._settings.page_size, MOST_SKILLS_OF_A_PAGE)
-        return self._cached(page("skills", entries, request.params, size))
+        return self._cached(page("skills", entries, request.params.get("cursor"), size))
 
     def _get(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/get`.
 
         "If the URI does not identify a skill the server serves, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             if skill.uri == uri:
                 self._authorize(request, skill)
@@ -107,7 +104,7 @@ class Skills:
 
         "If the URI does not exist, or exists but is not a directory resource, the server MUST return error `-32602`".
         """
-        uri = _uri(request)
+        uri = text_param(request.params, "uri")
         for skill in skills:
             resources = self._bundle.resources(skill)
             if uri not in resources:
@@ -116,7 +113,7 @@ class Skills:
             if resources[uri]["mimeType"] != DIRECTORY:
                 raise UnknownName(message="This URI is a file, and no directory")
             children = [each for child, each in sorted(resources.items()) if child.rpartition("/")[0] == uri]
-            result = page("resources", children, request.params, self._settings.page_size)
+            result = page("resources", children, request.params.get("cursor"), self._settings.page_size)
             return Result(complete(result, self._server_info))
         raise UnknownName(message="No directory is served at this URI")
 
@@ -126,11 +123,7 @@ class Skills:
         return self._cached({"contents": [self._bundle.contents(uri)]})
 
     def _authorize(self, request: Request, skill: Skill) -> None:
-        """Check that the caller may read a skill. The log names the skill in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the skill.
-        """
+        """Check that the caller's token has the scopes of a skill. The log names the skill in any case."""
         observability.current().handler = skill.name
         if skill.scopes:
             from mcp_functions.http import access_tokens
@@ -143,11 +136,3 @@ class Skills:
         if any(skill.scopes for skill in self._bundle.skills):
             result["cacheScope"] = "private"
         return Result(complete(result, self._server_info))
-
-
-def _uri(request: Request) -> str:
-    """Return the URI in the params; InvalidParams if it is missing."""
-    uri = request.params.get("uri")
-    if not isinstance(uri, str):
-        raise InvalidParams(message="params.uri must be a string")
-    return uri

@@ -48,11 +48,7 @@ class Bucket(Protocol):
         """Write an object."""
 
     def get(self, key: str) -> bytes:
-        """Return an object.
-
-        Raises:
-            ObjectNotFound: the object does not exist.
-        """
+        """Return an object; ObjectNotFound if it does not exist."""
 
     def delete(self, key: str) -> None:
         """Delete an object, if it exists."""
@@ -66,12 +62,8 @@ MISSING = {"NoSuchKey", "404", "AccessDenied", "403", "Forbidden", "InvalidObjec
 
 def s3_client() -> Any:  # noqa: ANN401 - boto3 builds its clients at run time
     """Make boto3's client with time limits, and without checksums: the table keeps a digest of each object."""
-    return aws.boto3_client(
-        "s3",
-        LIMITS,
-        request_checksum_calculation="when_required",
-        response_checksum_validation="when_required",
-    )
+    needed = "when_required"
+    return aws.boto3_client("s3", LIMITS, request_checksum_calculation=needed, response_checksum_validation=needed)
 
 
 class S3:
@@ -100,8 +92,7 @@ class S3:
             method = getattr(self._client(), operation)
             answer = method(Bucket=self._name, **request)
             return answer["Body"].read() if "Body" in answer else b""
-        # botocore's and urllib3's classes are not imported
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - botocore's classes are not imported
             # `from None` below: the text of the error may quote a key.
             failure = read_failure(error)
             if operation == "get_object" and failure.code in MISSING:
@@ -121,28 +112,19 @@ class BlobStore:
     """The objects of one function. Each object belongs to a row: an item as DynamoDB stores it."""
 
     def __init__(self, bucket: Bucket, seal: Seal, key_prefix: str) -> None:
-        """Use a bucket.
+        """Use a bucket, and a seal with the label BLOB_LABEL.
 
-        Args:
-            bucket: the bucket that stores the objects.
-            seal: seals their bodies; its label is BLOB_LABEL.
-            key_prefix: `<stack>/<folder of the function>`. The role of a function may only use keys with its prefix.
+        The role of a function may only use keys with its prefix, `<stack>/<folder>`.
         """
         self._bucket = bucket
         self._seal = seal
         self._key_prefix = key_prefix
-        # the last object, key -> body: a worker often reads again what it wrote
-        self._last: dict[str, bytes] = {}
+        self._last: dict[str, bytes] = {}  # the last object: a worker often reads what it wrote
 
     def put(self, row: Row, payload: bytes) -> BlobReference:
-        """Write the payload of a row into a new object.
-
-        Raises:
-            ItemTooLarge: the payload is larger than a sealed text may be.
-        """
+        """Write the payload of a row into a new object; ItemTooLarge if a sealed text cannot hold it."""
         try:
             body = self._seal.seal(payload, about=row.about).encode()
-        # its text is about the state of a conversation, and this is the payload of an item
         except StateTooLarge:
             rule = "more than an object can hold: keep references instead of documents"
             raise ItemTooLarge(reason=f"the payload has {len(payload)} bytes, {rule}") from None

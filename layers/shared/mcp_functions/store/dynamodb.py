@@ -7,7 +7,7 @@ nonce: it succeeds also if the row is gone already.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from mcp_functions import aws
 from mcp_functions.aws.errors import read_failure
@@ -18,8 +18,18 @@ from mcp_functions.store.table import Conflict, Row
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    # operation, request in DynamoDB's JSON -> response
+    # It takes an operation and a request in DynamoDB's JSON, and returns the response.
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+    # A row in DynamoDB's JSON, by the names of its attributes: "S" is a text, "N" a number.
+    Attributes = dict[str, dict[str, str]]
+
+    class Condition(TypedDict):
+        """The parameters of a conditional write."""
+
+        ConditionExpression: str
+        ExpressionAttributeNames: dict[str, str]
+        ExpressionAttributeValues: Attributes
+
 
 # AWS, "Constraints in Amazon DynamoDB": "The maximum item size in DynamoDB is 400 KB". Names of attributes count too.
 MAX_BYTES = 400_000
@@ -35,16 +45,11 @@ class DynamoDbTable:
 
     def read(self, key: str) -> Row | None:
         """Return a row as the last write left it (strongly consistent); None if there is none."""
-        item = self._send("GetItem", Key={"key": {"S": key}}, ConsistentRead=True).get("Item")
-        return row_of(item) if item else None
+        attributes = self._send("GetItem", Key={"key": {"S": key}}, ConsistentRead=True)
+        return row_of(attributes) if attributes else None
 
     def write(self, row: Row, *, replaced_version: int | None, now: int) -> None:
-        """Write a row, if the table still has the version that it replaces.
-
-        Args:
-            row: the new row.
-            replaced_version: the version in the table; None if the row must be absent or expired.
-            now: the current time in unix seconds.
+        """Write a row, if the table still has the version that it replaces: None if it must be absent or expired.
 
         Raises:
             Conflict: the table has another version.
@@ -71,11 +76,11 @@ class DynamoDbTable:
         condition = _condition(expression, names=["key", "version"], values={"version": version})
         self._send("DeleteItem", Key={"key": {"S": key}}, **condition)
 
-    def _send(self, operation: str, **request: object) -> Mapping[str, Any]:
-        """Send a request, and turn the errors of AWS into those of this package."""
+    def _send(self, operation: str, **request: object) -> Attributes | None:
+        """Send a request, and turn the errors of AWS into those of this package. Only a read has a row."""
         try:
             call = self._call()
-            return call(operation, {"TableName": self._name, **request})
+            return call(operation, {"TableName": self._name, **request}).get("Item")
         except McpError:
             raise
         except Exception as error:  # noqa: BLE001 - botocore makes its exceptions at run time
@@ -87,29 +92,18 @@ class DynamoDbTable:
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-# operation -> method of a client
+# The methods of a client, by operation.
 METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
 
 
 def make_call() -> Call:
     """Return a function that sends requests to DynamoDB."""
     client = aws.make_client("dynamodb", LIMITS)
-
-    def call(operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = getattr(client, METHODS[operation])(**request)
-        return answer
-
-    return call
+    return lambda operation, request: getattr(client, METHODS[operation])(**request)
 
 
-def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, int]) -> dict[str, Any]:
-    """Return the parameters of a conditional write.
-
-    Args:
-        expression: the condition, with `#name` for an attribute and `:name` for a value.
-        names: the attributes in the expression.
-        values: the numbers in the expression, by name.
-    """
+def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, int]) -> Condition:
+    """Return a condition, whose expression has `#name` for an attribute, and `:name` for a number of `values`."""
     return {
         "ConditionExpression": expression,
         "ExpressionAttributeNames": {f"#{name}": name for name in names},
@@ -117,8 +111,8 @@ def _condition(expression: str, *, names: Sequence[str], values: Mapping[str, in
     }
 
 
-def _item(row: Row) -> dict[str, Any]:
-    """Write a row as DynamoDB's JSON: "S" is a text, "N" a number."""
+def _item(row: Row) -> Attributes:
+    """Write a row as DynamoDB's JSON."""
     return {
         "key": {"S": row.key},
         "version": {"N": str(row.version)},
@@ -128,12 +122,8 @@ def _item(row: Row) -> dict[str, Any]:
     }
 
 
-def row_of(item: Mapping[str, Any]) -> Row:
-    """Read a row from DynamoDB's JSON.
-
-    Raises:
-        Misconfigured: another program wrote the item.
-    """
+def row_of(item: Attributes) -> Row:
+    """Read a row from DynamoDB's JSON; Misconfigured if another program wrote the item."""
     try:
         return Row(
             key=item["key"]["S"],

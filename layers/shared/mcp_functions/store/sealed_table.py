@@ -141,11 +141,7 @@ class SealedTable:
         return written_item
 
     def delete(self, item: Item) -> None:
-        """Delete an item, if it has not changed since it was read. An item that is gone already is no conflict.
-
-        Raises:
-            Conflict: the item has another version now.
-        """
+        """Delete an item, which may be gone already; Conflict if it has changed since it was read."""
         self._rows.delete(self._row_key(item.key), item.version)
         self._delete_blob(item.blob)
 
@@ -196,8 +192,12 @@ class SealedTable:
         now = int(self._now())
         lifetime = item.expires - now
         if not 0 < lifetime <= self._max_age:
-            rule = "an item of kind {kind!r} may live {most} s at most, and not {seconds} s"
-            raise DeveloperError(rule, kind=item.key.kind, seconds=lifetime, most=self._max_age)
+            raise DeveloperError(
+                "an item of kind {kind!r} may live {most} s at most, and not {seconds} s",
+                kind=item.key.kind,
+                seconds=lifetime,
+                most=self._max_age,
+            )
         nonce = base64url(os.urandom(16))
         row_key = self._row_key(item.key)
         empty_row = Row(key=row_key, version=item.version, expires=item.expires, nonce=nonce, sealed="")
@@ -213,18 +213,23 @@ class SealedTable:
     def _seal_row(self, row: Row, payload: Mapping[str, Any]) -> tuple[Row, str | None]:
         """Return the row with its payload sealed, and the key of the payload's object if it needs one."""
         plaintext = _encode(payload)
-        try:
-            sealed_row = row._replace(sealed=self._seal.seal(plaintext, about=row.about))
-            if sealed_row.size <= (LARGE_ROW if self._blobs else MAX_BYTES):
-                return sealed_row, None
-        except StateTooLarge:  # the payload does not even fit into a token
-            pass
+        sealed_row = self._seal_inside(row, plaintext)
+        if sealed_row:
+            return sealed_row, None
         if self._blobs is None:
             remedy = "Keep references in it instead of documents, or give the deployment a bucket (BlobBucket)"
             problem = f"sealed, it does not fit into an item of {MAX_BYTES} bytes"
             raise ItemTooLarge(reason=f"a payload of {len(plaintext)} bytes: {problem}. {remedy}")
         reference = self._blobs.put(row, plaintext)
         return row._replace(sealed=self._seal.seal(_encode(reference), about=row.about)), reference.key
+
+    def _seal_inside(self, row: Row, plaintext: bytes) -> Row | None:
+        """Return the row with its payload inside; None if it would be too large."""
+        try:
+            sealed_row = row._replace(sealed=self._seal.seal(plaintext, about=row.about))
+        except StateTooLarge:  # the payload does not even fit into a token
+            return None
+        return sealed_row if sealed_row.size <= (LARGE_ROW if self._blobs else MAX_BYTES) else None
 
     def _row_key(self, key: Key) -> str:
         # Neither a kind nor the digest of a principal has a slash. So two keys never give the same text.
@@ -237,10 +242,8 @@ class SealedTable:
 
 def _encode(payload: object) -> bytes:
     try:
-        # a text may hold half of a surrogate pair
-        return dumps(payload).encode("utf-8", "surrogatepass")
-    except (TypeError, ValueError, RecursionError):
-        # the cause could quote the payload
+        return dumps(payload).encode("utf-8", "surrogatepass")  # for half of a surrogate pair
+    except (TypeError, ValueError, RecursionError):  # `from None`: the cause quotes it
         raise DeveloperError(rule="an item of the table must be JSON") from None
 
 

@@ -44,8 +44,7 @@ class Item:
     version: int  # the number of the write, from 1
     payload: Mapping[str, Any]  # the JSON that the item holds
     expires: int  # when the item expires, in unix seconds; an expired item counts as deleted
-    # the key of the object with the payload, if the payload does not fit into the item
-    blob: str | None = None
+    blob: str | None = None  # the key of the object that holds the payload, if there is one
 
 
 class Row(NamedTuple):

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mcp_functions")
 
-# seconds before each further attempt, while the table is unavailable
-RETRY_PAUSES = (0.1, 0.5, 2.0)
+RETRY_PAUSES = (0.1, 0.5, 2.0)  # seconds before each further attempt of `change`
 
 
 class LeaseLost(Exception):
@@ -51,14 +50,7 @@ class Lease:
         lease_ms: int,
         now_ms: Callable[[], int],
     ) -> None:
-        """Hold the lease; `transitions.take` has begun it.
-
-        Args:
-            change_task: writes the state that a function makes of the current one (`TaskStore.change`).
-            task: the task, as the worker has taken it.
-            lease_ms: the length of the lease in milliseconds.
-            now_ms: the clock, in unix milliseconds.
-        """
+        """Hold the lease, which `transitions.take` has begun; `change_task` is `TaskStore.change` of this task."""
         self._change_task = change_task
         self._epoch = task.epoch
         self._lease_ms = lease_ms
@@ -67,11 +59,7 @@ class Lease:
         self._round_ended = Event()
 
     def change(self, transition: Callable[[Task], Task]) -> Task:
-        """Write the state that `transition` returns; try again while the table is unavailable.
-
-        Raises:
-            LeaseLost: the worker has lost its task. Nothing is written.
-        """
+        """Write the state that `transition` returns, once the table is available; LeaseLost if the task is lost."""
         with self._lock:
             for pause in RETRY_PAUSES:
                 try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import Params, ResultObject
+    from mcp_functions.protocol.wire_types import JSONValue, Params, ResultObject
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -56,14 +56,7 @@ class Tasks:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Use the parts of a deployment; no request is sent.
-
-        Args:
-            handlers: the function's tools, prompts and resources.
-            settings: the settings of the deployment.
-            store: keeps the tasks, and invokes their workers.
-            now: the clock, in unix seconds.
-        """
+        """Use the parts of a deployment; no request is sent. `now` returns unix seconds."""
         self.tools = {handler.name: cast("Tool[..., Any]", handler) for handler in handlers if handler.task}
         self._store = store
         self._settings = settings
@@ -72,8 +65,7 @@ class Tasks:
     def call(self, request: Request, params: Params, round_: Round) -> ResultObject:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
-        # "required", "allowed" or None for the arguments of this call
-        support = tool.task_support(params)
+        support = tool.task_support(params)  # for the arguments of this call
         takes_tasks = task_requests.declares_extension(request)
         if support == "required" and not takes_tasks:
             raise task_requests.missing_extension()
@@ -81,9 +73,8 @@ class Tasks:
         # the request."
         if support is None or not takes_tasks:
             return tool.call(params, round_)
-        # this client shows questions only in an MCP app
-        needs_app = tool.asks and round_.options.has_app
-        if needs_app and support == "allowed":  # an app can continue a call, and not a task
+        # A client that shows questions only in an MCP app can continue a call, and not a task.
+        if support == "allowed" and tool.asks and round_.options.has_app:
             return tool.call(params, round_)
         # A parameter of the handler may be a question to the client. The task begins when each of these has its answer;
         # before that, this raises InputRequired with the questions.
@@ -108,8 +99,7 @@ class Tasks:
         """Return the first state, which requests a worker for the next round."""
         now = self._now_ms()
         tool_ttl = tool.task_ttl * 1000
-        # only clients of a dialect can name a time
-        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)
+        wanted_ttl = request.params["_meta"].get(META_TASK_TTL)  # of a client of a dialect
         if type(wanted_ttl) is not int or wanted_ttl < 1:
             wanted_ttl = tool_ttl
         observability.current().caller_id = caller_id(request.principal, request.address)
@@ -143,10 +133,9 @@ class Tasks:
         try:
             task = self._store.change(task_id, owner, lambda task: self._next_state(task, request))
         except ItemTooLarge:
-            # the answers are larger than the table keeps
             raise ContentTooLarge(reason="task_item") from None
         if request.method == "tasks/get":
-            return cast("ResultObject", self._describe(task_id, task, request))
+            return self._describe(task_id, task, request)
         return {}
 
     def _next_state(self, task: Task, request: Request) -> Task:
@@ -164,7 +153,7 @@ class Tasks:
             return after
         if request.method == "tasks/cancel":
             return transitions.request_cancel(task, now)
-        responses: Any = request.params.get("inputResponses")
+        responses: JSONValue = request.params.get("inputResponses")
         if not is_dict_of(dict, responses):
             raise InvalidParams(message="params.inputResponses must be an object of objects")
         answered = transitions.apply_answers(task, responses, _scopes_of(request), now)
@@ -172,14 +161,13 @@ class Tasks:
             self._store.check_answers(answered)
         return answered
 
-    def _describe(self, task_id: str, task: Task, request: Request) -> dict[str, Any]:
+    def _describe(self, task_id: str, task: Task, request: Request) -> ResultObject:
         """Return a task with its questions or its outcome."""
         questions = {wire_key: question for wire_key, (_elicit_key, question) in task.requests.items()}
         # Tasks extension: "MUST NOT send an inputRequests that the client has not declared support for in its
         # capabilities"
         missing = missing_capabilities(questions.values(), request.capabilities)
         if missing:
-            # only for clients without elicitation
             from mcp_functions.rounds import unfinished
 
             raise unfinished.missing_capability_error(missing, questions, {})
@@ -205,7 +193,7 @@ MIN_POLL_MS = 1000  # the shortest time that a client is asked to wait before it
 MAX_POLL_MS = 30_000  # the longest
 
 
-def _description(task_id: str, task: Task, now: int) -> dict[str, Any]:
+def _description(task_id: str, task: Task, now: int) -> ResultObject:
     """Return a task's members for the client. An older task is polled less often: after a tenth of its age."""
     age = now - task.created
     poll_interval = min(max(MIN_POLL_MS, age // 10), MAX_POLL_MS)

@@ -38,13 +38,7 @@ class OpenTasks:
     """The items with the open tasks of each caller of one function."""
 
     def __init__(self, table: SealedTable, most: int, now: Callable[[], float]) -> None:
-        """Use a table; no request is sent.
-
-        Args:
-            table: the table that keeps the items.
-            most: how many tasks of one caller may be open.
-            now: the clock, in unix seconds.
-        """
+        """Use a table; no request is sent. A caller may have `most` open tasks, and `now` returns unix seconds."""
         self._table = table
         self._most = most
         self._now = now

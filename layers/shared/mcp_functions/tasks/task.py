@@ -10,19 +10,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Final
 
-    from mcp_functions.protocol.wire_types import ClientCapabilities
+    from mcp_functions.protocol.wire_types import (
+        ClientCapabilities,
+        Error,
+        InputRequest,
+        InputResponses,
+        JSONObject,
+        JSONValue,
+        TaskStatus,
+    )
 
-WORKING = "working"
-INPUT_REQUIRED = "input_required"
-COMPLETED = "completed"
-FAILED = "failed"
-CANCELLED = "cancelled"
+WORKING: Final = "working"
+INPUT_REQUIRED: Final = "input_required"
+COMPLETED: Final = "completed"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
 TERMINAL = frozenset({COMPLETED, FAILED, CANCELLED})
+
+
+class TaskOutcome(TypedDict, total=False):
+    """How a task ended: the result of the call, or an error."""
+
+    result: JSONValue
+    error: Error
 
 
 @dataclass(frozen=True)
@@ -34,41 +50,36 @@ class Task:
     """
 
     tool: str  # the name of the called tool
-    arguments: Mapping[str, Any]  # the arguments of the call; deleted when the task ends
-    # issuer, subject and client of the caller; None on a server without sign-in
-    principal: Sequence[str] | None
-    # the scopes of the access token that brought the last answer, or the call
-    scopes: Sequence[str]
+    arguments: JSONObject  # of the call; deleted when the task ends
+    principal: Sequence[str] | None  # issuer, subject and client; None on a server without sign-in
+    scopes: Sequence[str]  # of the access token that brought the last answer, or the call
     declared: ClientCapabilities  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
     ttl: int  # milliseconds after `created` for which the task is kept
     updated: int  # when the status last changed
-    status: str = WORKING  # one of the specification's five
+    status: TaskStatus = WORKING
     message: str = ""  # `statusMessage`; may be empty
     rounds: int = 0  # the number of completed rounds
-    # answers and steps so far, from `round_record`
-    record: Mapping[str, Any] = field(default_factory=dict)
-    # The open questions: wire key -> [elicit key, request].
-    requests: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    # questions of the last round: elicit key -> fingerprint
+    record: JSONObject = field(default_factory=dict)  # answers and steps so far, of `round_record`
+
+    # The open questions: wire key -> (elicit key, question).
+    requests: Mapping[str, tuple[str, InputRequest]] = field(default_factory=dict)
+    # The questions of the last round, elicit key -> fingerprint, and their answers, elicit key -> answer.
     asked: Mapping[str, str] = field(default_factory=dict)
-    # answers to these questions: elicit key -> response
-    given: Mapping[str, Any] = field(default_factory=dict)
+    given: InputResponses = field(default_factory=dict)
     used: Sequence[str] = ()  # all wire keys that the task has ever had
+
     # Which worker has the task. `lease_until` and `retry_at` are never both set; 0 means that there is no such time.
-    # the number of workers that have taken the task; a write of an earlier worker fails
-    epoch: int = 0
+    epoch: int = 0  # how many workers have taken the task; a write of an earlier one fails
     lease_until: int = 0  # when the lease of the worker ends, unless the worker renews it
-    # when a poll may invoke another worker, because the invoked one has not taken the task
-    retry_at: int = 0
+    retry_at: int = 0  # when a poll may invoke another worker, if none has taken the task
     invocations: int = 0  # invoked workers since a worker last took the task
     attempts: int = 0  # workers in a row that took the task and made no progress
     cancel: bool = False  # True once the client has requested cancellation
-    # how the task ended: {"result": …} or {"error": …}
-    outcome: Mapping[str, Any] = field(default_factory=dict)
-    # whose open tasks count it (`open_tasks.digest_caller`); None for an earlier release's
-    caller: str | None = None
+
+    outcome: TaskOutcome = field(default_factory=TaskOutcome)
+    caller: str | None = None  # whose open tasks count it (`open_tasks.digest_caller`)
 
     @property
     def ended(self) -> bool:

@@ -48,11 +48,7 @@ def missing_extension() -> MissingRequiredClientCapability:
 
 
 def function_of(catalog: Catalog, task_id: str) -> str:
-    """Return the folder of the function that keeps a task.
-
-    Raises:
-        UnknownTask: the id does not begin with the folder of a function that has tasks.
-    """
+    """Return the folder of the function that keeps a task; UnknownTask if no function with tasks has it."""
     folder = task_id.partition(".")[0]
     if folder not in catalog.get("tasks", ()):
         raise UnknownTask

@@ -45,7 +45,7 @@ THROTTLED = "TooManyRequestsException"  # the code of the Invoke API if too many
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 4  # how often a change is tried while other writers are faster
-# a second worker of a task does no harm
+# A second worker of a task does no harm.
 LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
 
 log = logging.getLogger("mcp_functions")
@@ -104,12 +104,7 @@ class TaskStore:
     ) -> None:
         """Use a table; no request is sent.
 
-        Args:
-            table: the table that keeps the tasks.
-            function: the function's folder, with which task ids begin.
-            invoke_worker: invokes a worker for a task's id and owner.
-            max_open_tasks: how many tasks of one caller may be open.
-            now: the clock, in unix seconds.
+        The ids of tasks begin with the folder of the function. A caller may have `max_open_tasks`.
         """
         self._table = table
         self._function = function
@@ -164,9 +159,9 @@ class TaskStore:
                 continue
             if after.ended:  # also if it had ended before: the removal may have failed then
                 self._remove_from_open_tasks(task_id, after)
-            # `transitions.request_worker` counts them
-            requests_worker = after.invocations > before.invocations
-            return self._start_worker(task_id, owner, after) if requests_worker else after
+            if after.invocations > before.invocations:  # `transitions.request_worker` counts them
+                return self._start_worker(task_id, owner, after)
+            return after
         raise Busy(reason="tasks:contention")
 
     def _start_worker(self, task_id: str, owner: str | None, task: Task) -> Task:
@@ -177,9 +172,8 @@ class TaskStore:
             notes = observability.current()
             notes.conclude("failed", f"invoke_{error}")
             notes.misconfigured = True
-            return self.change(
-                task_id, owner, lambda task: transitions.fail_without_worker(task, int(self._now() * 1000))
-            )
+            now_ms = int(self._now() * 1000)
+            return self.change(task_id, owner, lambda task: transitions.fail_without_worker(task, now_ms))
         return task
 
     def _item(self, task_id: str, owner: str | None) -> Item:
@@ -188,8 +182,7 @@ class TaskStore:
             raise UnknownTask
         try:
             item = self._table.get(_task_key(task_id, owner))
-        except UnreadableItem:
-            # with a new MCP_GENERATION (a setting), older items do not open
+        except UnreadableItem:  # with a new MCP_GENERATION (a setting), older items do not open
             raise UnknownTask from None
         if item is None:
             raise UnknownTask

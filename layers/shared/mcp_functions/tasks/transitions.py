@@ -5,7 +5,7 @@
     the client cancels         request_cancel
     a worker begins            take
     a worker has run a step    save_progress
-    a worker ends its round    finish, ask or shed
+    a worker ends its round    finish, ask or continue_later
 
 A worker is a Lambda invocation that runs the task's tool once (a round). A task that is working has one of two times:
 
@@ -22,11 +22,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import InternalError
-from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import CANCELLED, COMPLETED, FAILED, INPUT_REQUIRED, WORKING, Task, TaskOutcome
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from mcp_functions.protocol.wire_types import InputRequest, InputRequests, InputResponses, TaskStatus
     from mcp_functions.rounds.round import Round
 
 
@@ -43,18 +44,17 @@ def request_worker_if_lost(task: Task, now: int) -> Task:
 
 INVOCATION_MS = 15_000  # how long the first requested worker may take to start
 MAX_INVOCATION_MS = 900_000  # how long any later one may take
-# the task fails after so many requests in a row, in 5 minutes, that no worker answered
-MAX_INVOCATIONS = 3
+MAX_INVOCATIONS = 3  # after so many requests without a worker, in 5 minutes, the task fails
 
 
 def request_worker(task: Task, now: int) -> Task:
     """Request a worker, or end a task that is cancelled or that no worker begins.
 
-    Lambda may lose the invocation. Each request in a row waits four times as long as the one before.
+    Lambda may lose or throttle the invocation, and a worker may die before it takes the task. Each request in a row
+    waits four times as long as the one before.
     """
     if task.cancel:
         return cancel(task, now)
-    # Lambda throttles the worker, or it dies before it takes the task
     if task.invocations >= MAX_INVOCATIONS:
         return fail_without_worker(task, now)
     wait: int = min(INVOCATION_MS * 4**task.invocations, MAX_INVOCATION_MS)
@@ -91,7 +91,6 @@ def take(task: Task, now: int, lease_ms: int) -> Task:
     )
     if task.attempts < MAX_ATTEMPTS:
         return taken
-    # the log has the cause
     error = InternalError(message="The task was begun again and again, and never came further")
     return finish(taken, now, {"error": error.to_json()})
 
@@ -114,7 +113,7 @@ def round_record(round_: Round) -> dict[str, Any]:
     return {name: value for name, value in round_.next_record().items() if name != "sheds"}
 
 
-def finish(task: Task, now: int, outcome: Mapping[str, Any]) -> Task:
+def finish(task: Task, now: int, outcome: TaskOutcome) -> Task:
     """End the task with a worker's outcome, {"result": …} or {"error": …}."""
     if "error" in outcome:
         return _end(replace(task, message=str(outcome["error"]["message"])), now, FAILED, outcome)
@@ -142,7 +141,7 @@ def ask(task: Task, round_: Round, now: int) -> Task:
     )
 
 
-def shed(task: Task, round_: Round, now: int) -> Task:
+def continue_later(task: Task, round_: Round, now: int) -> Task:
     """End a round without a question, because the worker's time is up, and request another worker."""
     saved = replace(save_progress(task, round_), message=round_.progress_message)
     attempts = task.attempts if saved.record == task.record else 0
@@ -163,7 +162,7 @@ def request_cancel(task: Task, now: int) -> Task:
     return cancel(task, now)
 
 
-def apply_answers(task: Task, responses: Mapping[str, Any], scopes: Sequence[str], now: int) -> Task:
+def apply_answers(task: Task, responses: InputResponses, scopes: Sequence[str], now: int) -> Task:
     """Accept the client's responses (wire key -> response); after the last one the task works again.
 
     From an accepted response on, the task has the scopes of the token that brought it, because a person may have lost
@@ -172,7 +171,7 @@ def apply_answers(task: Task, responses: Mapping[str, Any], scopes: Sequence[str
     if task.status != INPUT_REQUIRED or task.requests.keys().isdisjoint(responses):
         return task
     given = dict(task.given)
-    unanswered: dict[str, Any] = {}
+    unanswered: dict[str, tuple[str, InputRequest]] = {}
     for wire_key, question in task.requests.items():
         if wire_key in responses:
             elicit_key, _request = question
@@ -186,19 +185,19 @@ def apply_answers(task: Task, responses: Mapping[str, Any], scopes: Sequence[str
     return request_worker(working, now)
 
 
-def _end(task: Task, now: int, status: str, outcome: Mapping[str, Any]) -> Task:
+def _end(task: Task, now: int, status: TaskStatus, outcome: TaskOutcome) -> Task:
     """End the task and delete its arguments, answers and record, because nothing reads them after the end."""
     deleted: dict[str, Any] = {"arguments": {}, "record": {}, "requests": {}, "asked": {}, "given": {}, "used": ()}
     return replace(task, status=status, updated=now, outcome=outcome, lease_until=0, retry_at=0, **deleted)
 
 
-def _with_wire_keys(requests: Mapping[str, Any], used: Sequence[str]) -> dict[str, tuple[str, Any]]:
+def _with_wire_keys(requests: InputRequests, used: Sequence[str]) -> dict[str, tuple[str, InputRequest]]:
     """Return each request by its wire key: its own key, or the next of "key-2", "key-3", … that is free.
 
     Tasks extension: "Keyring MUST be unique over the lifetime of the task". A question that is asked again is new.
     """
     taken = {*used, *requests}
-    open_requests: dict[str, tuple[str, Any]] = {}
+    open_requests: dict[str, tuple[str, InputRequest]] = {}
     for key, request in requests.items():
         wire_key = key
         if key in used:

@@ -17,43 +17,32 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
-from mcp_functions.handlers.runner import crash_message, crash_result, run_round
+from mcp_functions.handlers.runner import crash_message, crash_result
 from mcp_functions.http import identity
 from mcp_functions.http.events import lambda_deadline
-from mcp_functions.protocol.errors import (
-    CallerStopped,
-    Crash,
-    DeveloperError,
-    InternalError,
-    McpError,
-    TemporarilyUnavailable,
-    UnknownTask,
-    is_ctrl_c,
-)
-from mcp_functions.protocol.messages import Principal
-from mcp_functions.protocol.results import tool_error
+from mcp_functions.protocol.errors import CallerStopped, Crash, DeveloperError, UnknownTask
+from mcp_functions.protocol.messages import Principal, value_at
 from mcp_functions.rounds.audit import audit_record
-from mcp_functions.rounds.input_requests import missing_capabilities
 from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
 from mcp_functions.store import ItemTooLarge
 from mcp_functions.tasks import transitions
 from mcp_functions.tasks.lease import Lease, LeaseLost
-from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task
+from mcp_functions.tasks.task import FAILED, INPUT_REQUIRED, WORKING, Task, TaskOutcome
+from mcp_functions.tasks.tool_round import ends_task, error_outcome, run_tool, too_large_outcome
 from mcp_functions.tasks.transitions import NotAvailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.tools import Tool
-    from mcp_functions.protocol.event_types import LambdaContext
+    from mcp_functions.protocol.event_types import LambdaContext, WorkerOrder
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
-
-    Outcome = Mapping[str, Any]  # how a task ends: {"result": …} or {"error": …}
 
 
 class Worker:
@@ -68,15 +57,7 @@ class Worker:
         now: Callable[[], float] = time.time,
         audit: Callable[[AuditRecord], object] | None = None,
     ) -> None:
-        """Use the parts of a deployment.
-
-        Args:
-            tools: the function's tools whose calls may become tasks, by name.
-            store: the items of the tasks.
-            settings: the settings of the deployment.
-            now: the clock, in unix seconds.
-            audit: the author's function that receives a record of each round; None if there is none.
-        """
+        """Use the parts of a deployment; `audit`, the author's function, receives a record of each round."""
         self._tools = tools
         self._store = store
         self._now = now
@@ -84,12 +65,8 @@ class Worker:
         self._lease_ms = int(settings.task_lease * 1000)
         self._audit = audit
 
-    def work(self, order: Mapping[str, Any], context: LambdaContext) -> None:
+    def work(self, order: WorkerOrder, context: LambdaContext) -> None:
         """Take a task and run its next round; do nothing if the task needs no worker now.
-
-        Args:
-            order: {"id": the task's id, "owner": its owner, as `TaskStore` names it}.
-            context: the context of the Lambda invocation, which has the deadline.
 
         Raises:
             McpError: the table does not answer. Saved steps remain; the next poll after the lease invokes a worker.
@@ -125,7 +102,7 @@ class Worker:
         audited_questions = False  # whether the audit has received questions of this round
         try:
             with lease.renewed_by_thread(round_):
-                outcome = _run_tool(task, tool, round_)
+                outcome = run_tool(task, tool, round_)
                 if audit:
                     failure, audited_questions = _report(audit, tool, round_, lease, asks=outcome is None)
                     outcome = failure or outcome
@@ -140,7 +117,7 @@ class Worker:
     def _make_round(self, task: Task, lease: Lease, deadline: float) -> Round:
         principal = None if task.principal is None else Principal(*task.principal)
         request = RoundRequest(
-            responses=task.given,
+            responses=cast("dict[str, JSONObject]", task.given),
             capabilities=task.declared,
             principal=principal,
             scopes=frozenset(task.scopes),
@@ -151,60 +128,36 @@ class Worker:
         options = RoundOptions(camel_case=self._tools[task.tool].camel_case)
         return Round(request, history, options, lease)
 
-    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: Outcome | None) -> Task:
-        """Save how a round ended, and return the task. An outcome that the table cannot keep becomes an error.
-
-        Raises:
-            LeaseLost: the worker has lost its task.
-        """
+    def _save(self, tool: Tool[..., Any], round_: Round, lease: Lease, outcome: TaskOutcome | None) -> Task:
+        """Save how a round ended, and return the task; LeaseLost if the worker has lost it."""
         try:
             return lease.change(lambda task: self._next_state(task, round_, outcome))
         except ItemTooLarge as error:
-            unsaved = _too_large_outcome(error, outcome)
+            unsaved = too_large_outcome(error, outcome)
         except DeveloperError as error:  # the result is not JSON
             unsaved = {"result": crash_result(tool, Crash(crash_message(tool), error))}
         return lease.change(lambda task: transitions.finish(task, self._now_ms(), unsaved))
 
-    def _next_state(self, task: Task, round_: Round, outcome: Outcome | None) -> Task:
+    def _next_state(self, task: Task, round_: Round, outcome: TaskOutcome | None) -> Task:
         if outcome is not None:
             return transitions.finish(task, self._now_ms(), outcome)
         if round_.requests:
             return transitions.ask(task, round_, self._now_ms())
-        return transitions.shed(task, round_, self._now_ms())
+        return transitions.continue_later(task, round_, self._now_ms())
 
     def _now_ms(self) -> int:
         return int(self._now() * 1000)
 
 
-def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
-    """Run the tool's function, and return the outcome of the task; None if the task continues."""
-    try:
-        result = run_round(tool, {"name": task.tool, "arguments": dict(task.arguments), "_meta": {}}, round_)
-        if result is not None:
-            return {"result": result}
-        missing = missing_capabilities(round_.requests.values(), task.declared)
-        if not missing:
-            return None
-        # only for clients without elicitation
-        from mcp_functions.rounds import unfinished
-
-        return {"result": tool_error(unfinished.explain(tool, round_.requests, missing, {}))}
-    except BaseException as error:  # an author's `sys.exit()` too must end the task
-        if not _ends_task(error):
-            raise
-        return _error_outcome(tool, error)
-
-
 def _report(
     audit: Callable[[AuditRecord], object], tool: Tool[..., Any], round_: Round, lease: Lease, *, asks: bool
-) -> tuple[Outcome | None, bool]:
+) -> tuple[TaskOutcome | None, bool]:
     """Report a round to the audit before it is saved.
 
     The audit gets the questions before the table does. If a write has no response, the worker cannot know whether the
     client already sees them.
 
-    Returns:
-        The outcome with which the task ends, if the report failed; and whether the audit has received questions.
+    Return the outcome with which the task ends, if the report failed, and whether the audit has received questions.
 
     Raises:
         LeaseLost: another worker runs this round, and reports it.
@@ -216,39 +169,10 @@ def _report(
     except LeaseLost:
         raise
     except BaseException as error:  # the author's function may raise anything
-        if not _ends_task(error):
+        if not ends_task(error):
             raise
-        return _error_outcome(tool, error), False
+        return error_outcome(tool, error), False
     return None, has_questions
-
-
-def _ends_task(error: BaseException) -> bool:
-    """Return whether an exception ends the task. Otherwise the next poll invokes a worker that repeats the round.
-
-    The exceptions: the table does not answer, or a developer has pressed Ctrl-C.
-    """
-    return not isinstance(error, TemporarilyUnavailable) and not is_ctrl_c(error)
-
-
-def _error_outcome(tool: Tool[..., Any], error: BaseException) -> Outcome:
-    """Return the outcome of a task that an exception ends: the same result or error as for a call."""
-    if isinstance(error, ItemTooLarge):
-        return _too_large_outcome(error, None)
-    if isinstance(error, Crash):
-        return {"result": crash_result(tool, error)}
-    if isinstance(error, McpError):
-        observability.current().add_error(error)
-        return {"error": error.to_json()}
-    observability.current().add_crash(error)
-    return {"error": InternalError().to_json()}
-
-
-def _too_large_outcome(error: ItemTooLarge, outcome: Outcome | None) -> Outcome:
-    """Return the outcome of a task whose item cannot keep `outcome`, or the steps and questions of a round (None)."""
-    observability.current().reason = error.reason  # the author reads the reason in the log
-    if outcome is None:
-        return {"result": tool_error("This call has more data than a task can keep. Answer more briefly.")}
-    return {"error": InternalError(message="The result is larger than a task can keep (about 290 KB)").to_json()}
 
 
 def _note_start(task: Task) -> None:
@@ -266,7 +190,6 @@ def _note_end(task: Task) -> None:
     notes = observability.current()
     if task.status == FAILED:
         return
-    # "shed": the round ended for lack of time
-    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}
+    outcomes = {INPUT_REQUIRED: "input_required", WORKING: "shed"}  # "shed": the time was up
     notes.conclude(outcomes.get(task.status, "complete"))
-    notes.tool_error = task.outcome.get("result", {}).get("isError") is True
+    notes.tool_error = value_at(task.outcome, "result", "isError") is True
