@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from mcp_functions.protocol.wire_types import ResultObject
+
 APP = '''
 from typing import Annotated
 
@@ -81,7 +83,7 @@ def test_the_task_client_can_cancel_a_task(url: str) -> None:
 
 
 def test_the_task_client_waits_before_it_polls_a_task_without_a_new_question() -> None:
-    asking = {"taskId": "t.1", "status": "input_required", "inputRequests": {}, "pollIntervalMs": 70}
+    asking: ResultObject = {"taskId": "t.1", "status": "input_required", "inputRequests": {}, "pollIntervalMs": 70}
     completed = {"taskId": "t.1", "status": "completed", "result": {"content": []}}
     slept: list[float] = []
     with Loopback(max_body=10_000) as server:
