@@ -9,14 +9,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.wire_types import Params, Schema
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import CALLER, OTHER, Exchange
 from tests.attack.checks import CHECKS
 from tests.attack.findings import Check, Proof, Report, Severity
 from tests.attack.scan import DEFAULT_BOUNDS, Bounds, LimitReached, Scan, SkipCheck, Target
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
 
 MAX_PAGES = 5  # pages of a list that are read
 MAX_CALLS = 60  # calls that are tried
@@ -93,14 +95,16 @@ def _rank(target: Target) -> tuple[bool, int]:
 
 
 def _calls_of_named_tools(scan: Scan, named_tools: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[Target]:
-    schemas: dict[str, Schema] = {str(tool.get("name")): tool.get("inputSchema") or {} for tool in _read_list(scan, "tools/list", "tools")}
+    schemas: dict[str, Any] = {
+        str(tool.get("name")): tool.get("inputSchema") or {} for tool in _read_list(scan, "tools/list", "tools")
+    }
     for name, arguments in named_tools:
         yield Target("tools/call", {"name": name, "arguments": arguments}, schemas.get(name, {}))
 
 
 def _calls_of_lists(scan: Scan) -> Iterator[Target]:
     for tool in _read_list(scan, "tools/list", "tools"):
-        schema: Schema = tool.get("inputSchema") or {}
+        schema: Any = tool.get("inputSchema") or {}
         params = {"name": tool.get("name"), "arguments": schema_values.example(schema)}
         yield Target("tools/call", params, schema)
     for prompt in _read_list(scan, "prompts/list", "prompts"):

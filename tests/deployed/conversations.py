@@ -63,7 +63,7 @@ def lists(stack: Stack) -> None:
     catalog = json.loads((stack.project.folder / "functions/mcp/catalog.json").read_text(encoding="utf-8"))
     written = sorted(entry["name"] for kind in LISTED.values() for entry in catalog[kind])
     server = stack.server()
-    results = {kind: server.exchange(method, {}).result or {} for method, kind in LISTED.items()}
+    results: dict[str, Any] = {kind: server.exchange(method, {}).result or {} for method, kind in LISTED.items()}
     assert sorted(entry["name"] for kind, result in results.items() for entry in result[kind]) == written
 
 
@@ -171,6 +171,7 @@ def paid_once(stack: Stack) -> None:
     server = stack.server()
     asked = server.exchange("tools/call", {"name": "pay_invoice", "arguments": {"number": "2026-001"}})
     assert asked.questions, asked
+    assert asked.state, asked
     (key,) = asked.questions
     (field,) = asked.questions[key]["params"]["requestedSchema"]["properties"]
     approved: Params = {

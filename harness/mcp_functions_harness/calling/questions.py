@@ -9,7 +9,7 @@ roots/list                names folders
 from pathlib import Path
 from typing import Final
 
-from mcp_functions.protocol.wire_types import InputRequestParams, InputResponse, JSONObject, JSONValue
+from mcp_functions.protocol.wire_types import ContentBlock, InputRequestParams, InputResponse, JSONObject, JSONValue
 from mcp_functions_harness.calling.terminal import Refusal, Terminal, block_text
 
 HELP = "(/decline or /cancel instead of an answer)"
@@ -89,5 +89,5 @@ def _ask_roots(terminal: Terminal) -> InputResponse:
 
 def _message_text(content: JSONValue) -> str:
     """Return the text of a sampling message, whose content is one block or a list; a wrong block is left out."""
-    blocks = content if isinstance(content, list) else [content]
+    blocks: list[ContentBlock] = content if isinstance(content, list) else [content]
     return " ".join(block_text(block) for block in blocks if isinstance(block, dict))

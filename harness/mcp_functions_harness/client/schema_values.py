@@ -6,7 +6,7 @@ Both the schema and the values come from the called server, so nothing is certai
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Schema
+from mcp_functions.protocol.wire_types import InputRequest, InputResponse, Schema
 
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {

@@ -156,9 +156,7 @@ class TaskClient:
         """Cancel a task (`tasks/cancel`)."""
         self.request("tasks/cancel", {"taskId": task_id})
 
-    def request(
-        self, method: str, params: Params, header_parameters: Sequence[tuple[str, str]] = ()
-    ) -> ResultObject:
+    def request(self, method: str, params: Params, header_parameters: Sequence[tuple[str, str]] = ()) -> ResultObject:
         """Send one request, and return its result.
 
         Raises:

@@ -80,8 +80,8 @@ def command(
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
-    refusals: dict[str, Refusal] = {key: "decline" for key in chosen["keys_to_decline"]}
-    refusals |= {key: "cancel" for key in chosen["keys_to_cancel"]}
+    refusals: dict[str, Refusal] = dict.fromkeys(chosen["keys_to_decline"], "decline")
+    refusals |= dict.fromkeys(chosen["keys_to_cancel"], "cancel")
     answers = Answers(terminal=terminal, options=chosen["answers"], refusals=refusals)
     with contextlib.ExitStack() as running:
         if url:

@@ -14,6 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
+from mcp_functions.http.event_types import Event
+
 from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.store import Bucket
 from mcp_functions_harness import environment, services
@@ -145,7 +147,7 @@ def _queue_invocation(request: HttpRequest) -> HttpResponse:
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
-def take_invocations(worker: str, task_id: str | None = None) -> Iterator[dict[str, Any]]:
+def take_invocations(worker: str, task_id: str | None = None) -> Iterator[Event]:
     """Remove and yield the queued events of one worker, also those that it queues while it answers one.
 
     Args:

@@ -63,7 +63,7 @@ class Calls:
         folders_with_tasks = project.get("tasks", ())
         self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
         # the calls that became tasks, each with the result that named its task
-        self._task_calls: list[tuple[Call, Mapping[str, Any]]] = []
+        self._task_calls: list[tuple[Call, ResultObject]] = []
 
     def check_conversation(self) -> str:
         """Call every tool that the user named. If none asks a question, call others until one does.
@@ -156,7 +156,7 @@ class Calls:
 
     def _judge(self, call: Call, last_response: Response, rounds: int) -> str:
         """Judge the end of a conversation; the results are those of `_run_conversation`."""
-        result = last_response.result or {}
+        result: ResultObject = last_response.result or {}
         if result.get("resultType") == "task":
             self._task_calls.append((call, result))  # `check_task` polls it
             return ""

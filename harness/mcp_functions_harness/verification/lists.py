@@ -5,15 +5,17 @@ that another version of the project was deployed.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
-from mcp_functions.protocol.wire_types import Params
 from mcp_functions_harness import catalog
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 from mcp_functions_harness.verification.server import Server
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
 
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read

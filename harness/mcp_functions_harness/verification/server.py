@@ -1,9 +1,8 @@
 """The server that is verified, as its callers use it: over HTTP, with the user's credentials or without any."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -88,9 +87,7 @@ class Server(TaskClient):
     def _send(self, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         return self._send_to("", message, header_parameters)
 
-    def _send_to(
-        self, folder: str, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]
-    ) -> Response:
+    def _send_to(self, folder: str, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         url = self.url_of(folder)
         return self.send(url, self._with_credentials(url, messages.write(message, header_parameters)))
 

@@ -6,7 +6,10 @@ them under `TYPE_CHECKING`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
@@ -104,7 +107,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: dict[str, JSONObject]
+    inputResponses: Mapping[str, Mapping[str, JSONValue]]
     requestState: str
     # the lists
     cursor: str
@@ -149,7 +152,7 @@ class JSONRPCNotification(TypedDict):
 
 
 class JSONRPCMessage(TypedDict, total=False):
-    """Any message, as it was received. A request or notification has a `method`, a response a `result` or an `error`."""
+    """Any message, as it was received. A request has a `method`, a response has a `result` or an `error`."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId
