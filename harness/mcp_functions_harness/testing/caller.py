@@ -7,8 +7,7 @@ needs no token: it writes the claims itself.
 from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
-from mcp_functions.http.event_types import Authorizer, Event
-
+from mcp_functions.protocol.event_types import Authorizer, Event
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params
 from mcp_functions_harness import environment

@@ -16,11 +16,9 @@ from dataclasses import dataclass
 from inspect import unwrap
 from types import FunctionType
 
-from mcp_functions.http.event_types import Event
-
 from mcp_functions.handlers import event_loop
-from mcp_functions.http.events import Response
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.protocol.event_types import Event, Response
 
 PROCESS_SECONDS = 60  # the time in which a new process must answer its event
 

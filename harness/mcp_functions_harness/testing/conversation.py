@@ -14,10 +14,8 @@ from datetime import timedelta
 from inspect import unwrap
 from typing import Any, Self, cast
 
-from mcp_functions.http.event_types import Event
-
-from mcp_functions.http.events import Response
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
+from mcp_functions.protocol.event_types import Event, Response
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.protocol.wire_types import ClientCapabilities, Params
 from mcp_functions_harness import environment
@@ -175,11 +173,12 @@ class Conversation(Transcript):
         In a task, `tasks/update` sends the responses, and the conversation polls. If the host shows a form (MCP Apps),
         the responses go to the tool that the form calls.
         """
+        answers: Any = responses
         if self.task_id:
-            return self._request_task("tasks/update", {"inputResponses": responses}).poll()
+            return self._request_task("tasks/update", {"inputResponses": answers}).poll()
         if self.form:
-            return self.submit(self.form["tool"], state=self.form["state"], answers=responses)
-        return self._send({"inputResponses": responses, "requestState": self.state})
+            return self.submit(self.form["tool"], state=self.form["state"], answers=answers)
+        return self._send({"inputResponses": answers, "requestState": self.state})
 
     def submit(self, form_tool: str, /, **arguments: object) -> Self:
         """Call a tool that belongs to a form (`<tool>-form` or `<tool>-answer`), with a state and answers."""

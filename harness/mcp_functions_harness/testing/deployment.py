@@ -14,9 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote
 
-from mcp_functions.http.event_types import Event
-
 from mcp_functions.http.events import WORKER_ORDER
+from mcp_functions.protocol.event_types import Event
 from mcp_functions.store import Bucket
 from mcp_functions_harness import environment, services
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3

@@ -22,9 +22,8 @@ from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.testing.failures import Failures
 
 if TYPE_CHECKING:
-    from mcp_functions.http.event_types import Event
+    from mcp_functions.protocol.event_types import Event, Response
 
-    from mcp_functions.http.events import Response
 
 # the end of the text of an AssertionError, if the function had no environment
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"

@@ -107,7 +107,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: Mapping[str, Mapping[str, JSONValue]]
+    inputResponses: Mapping[str, JSONObject]
     requestState: str
     # the lists
     cursor: str
