@@ -93,6 +93,16 @@ def test_the_task_client_waits_before_it_polls_a_task_without_a_new_question() -
     assert slept == [0.07]
 
 
+@pytest.mark.parametrize("result", [None, "ab", ["ab"], [["content", []]]])
+def test_the_task_client_takes_only_an_object_as_the_result_of_a_task(result: object) -> None:
+    asking: ResultObject = {"taskId": "t.1", "status": "working"}
+    completed = {"taskId": "t.1", "status": "completed", "result": result}
+    with Loopback(max_body=10_000) as server:
+        server.start(lambda _request: json_response(200, {"jsonrpc": "2.0", "id": 1, "result": completed}))
+        with pytest.raises(ValueError, match="the task is completed, and has no result"):
+            TaskClient(f"{server.url}/mcp", sleep=lambda _seconds: None).follow(asking)
+
+
 def test_a_client_without_the_tasks_extension_gets_rounds(url: str) -> None:
     told = list[object]()
     client = TaskClient(url, capabilities={"elicitation": {}}, told=told.append)

@@ -51,9 +51,9 @@ def complete(server: CalledServer, target: str, argument: str, words: Sequence[s
     if typed:
         params["context"] = {"arguments": typed}
     match _converse(server, Call("completion/complete", params), _refuse_question):
-        case {"completion": {"values": list(values)}}:
-            return list(map(str, values))
-    raise Problem(message=f"the server's answer for {argument} of {target} has no values")
+        case {"completion": {"values": list(values)}} if all(isinstance(value, str) for value in values):
+            return values
+    raise Problem(f"the server's answer for {argument} of {target} is no list of texts")
 
 
 def _reference(server: CalledServer, target: str) -> tuple[JSONObject, Schema]:
