@@ -12,25 +12,11 @@ import ast
 from typing import NamedTuple
 
 from mcp_functions_harness.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
-from mcp_functions_harness.adoption.names import (
-    FUNCTIONS,
-    NOTHING,
-    Class,
-    File,
-    Function,
-    Scope,
-    Value,
-    annotated,
-    declared_outer,
-    dotted,
-    evaluate,
-    source_of,
-    targets_of,
-)
+from mcp_functions_harness.adoption.names import NOTHING, Class, File, Function, Scope, Value, annotated, evaluate
+from mcp_functions_harness.adoption.syntax import DEFINITIONS, dotted, last_name, outer_names, source_of, targets_of
 
 MAX_CALLS = 40  # how deep functions that call each other are followed
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
 
 
 class Event(NamedTuple):
@@ -63,7 +49,7 @@ class Reader(ast.NodeVisitor):
             caller.read_before if caller else {}
         )
         self._events: list[Event] = []
-        self._outer = declared_outer(function.node)
+        self._outer = outer_names(function.node)
         self._variables: dict[str, Value] = {}
 
     def read(self, given: dict[str, Value] | None = None) -> list[Event]:
@@ -74,10 +60,9 @@ class Reader(ast.NodeVisitor):
         """
         for parameter in self.function.parameters:
             self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
-        if self.function.owner and not self.function.has_decorator("staticmethod"):
-            receiver = Value(outlives=True, instance_of=self.function.owner)
-            self._variables.update({each.arg: receiver for each in self.function.parameters[:1]})
-        self._variables.update(given or {})
+        registered = Value(outlives=True, instance_of=self.function.owner)
+        self._variables |= self.function.receiver(registered)
+        self._variables |= given or {}
         self._read_dependencies()
         for statement in self.function.node.body:
             self.visit(statement)
@@ -112,7 +97,8 @@ class Reader(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         """Read a node: its parts come first, because arguments are computed before their call."""
-        if isinstance(node, NOT_RUN_HERE):
+        if isinstance(node, DEFINITIONS):
+            # a function is read where it is called
             return
         if isinstance(node, ast.For | ast.AsyncFor):
             self._assign(node)  # before its body
@@ -150,8 +136,7 @@ class Reader(ast.NodeVisitor):
 
     def _call(self, node: ast.Call) -> None:
         """Note a call; of a function of the files, note what it does instead."""
-        name = dotted(node.func)
-        last = name.rpartition(".")[2]
+        name, last = dotted(node.func), last_name(node.func)
         called = evaluate(node.func, self.lookup)
         if name in STEPS:
             self._add(node, name)
@@ -181,12 +166,8 @@ class Reader(ast.NodeVisitor):
             readers.append(readers[-1].caller)
         if self.depth >= MAX_CALLS or any(each.function.node is function.node for each in readers):
             return
-        parameters = [parameter.arg for parameter in function.parameters]
-        given: dict[str, Value] = {}
-        if function.owner and parameters and not function.has_decorator("staticmethod"):
-            is_of_class = function.has_decorator("classmethod")
-            given[parameters[0]] = Value(defined=function.owner) if is_of_class else called._replace(defined=None)
-            parameters = parameters[1:]
+        given = function.receiver(called._replace(defined=None))
+        parameters = [parameter.arg for parameter in function.parameters if parameter.arg not in given]
         values = [evaluate(argument, self.lookup) for argument in call.args]
         given |= dict(zip(parameters, values, strict=False))
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
