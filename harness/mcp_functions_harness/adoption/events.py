@@ -1,4 +1,6 @@
-"""Lists the events of a server's function, in the order of its source: calls, questions, changes of what outlives it.
+"""Lists the events of a server's function in the order of its source: calls, questions, and lasting changes.
+
+A change lasts if the changed object outlives the call of the function.
 
 The source is parsed, not run. A function of the server's files is read where it is called.
 
@@ -13,22 +15,35 @@ from typing import NamedTuple
 
 from mcp_functions_harness.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
 from mcp_functions_harness.adoption.names import NOTHING, Class, File, Function, Scope, Value, annotated, evaluate
-from mcp_functions_harness.adoption.syntax import DEFINITIONS, dotted, last_name, outer_names, source_of, targets_of
+from mcp_functions_harness.adoption.syntax import (
+    DEFINITIONS,
+    defaults_of,
+    dotted,
+    last_name,
+    outer_names,
+    source_of,
+    targets_of,
+)
 
-MAX_CALLS = 40  # how deep functions that call each other are followed
+# how deep functions that call each other are followed
+MAX_CALLS = 40
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
 class Event(NamedTuple):
-    """One thing that a handler does."""
+    """A call in a handler, or a change of an object that outlives the handler's call."""
 
-    file: str  # the path in the function's folder
+    # the path in the function's folder
+    file: str
     line: int
-    name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
-    asks: bool  # whether the call asks the user
-    change: str  # for a change: why it is a finding
-    # for a call of an object that outlives this one: what made the object, which nobody knows here
-    unseen: str
+    # the dotted name of a call, as the source has it, or the name of a changed variable
+    name: str
+    # whether the call asks the user
+    asks: bool = False
+    # for a change: why it is a finding
+    change: str = ""
+    # for a call of an unknown object that outlives this call: the call that made the object
+    unseen: str = ""
 
 
 class Reader(ast.NodeVisitor):
@@ -53,10 +68,10 @@ class Reader(ast.NodeVisitor):
         self._variables: dict[str, Value] = {}
 
     def read(self, given: dict[str, Value] | None = None) -> list[Event]:
-        """Read the events of the function. Its dependencies, as in `db=Depends(connect)`, are called first.
+        """Read the events of the function. Its dependencies are called first.
 
         Args:
-            given: what the parameters stand for, by name. A method without `self` is one of a registered object.
+            given: the values of parameters, by name. A method without a value of `self` is one of a registered object.
         """
         for parameter in self.function.parameters:
             self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
@@ -69,13 +84,8 @@ class Reader(ast.NodeVisitor):
         return self._events
 
     def _read_dependencies(self) -> None:
-        arguments = self.function.node.args
-        positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
-        pairs = [*zip(positional, arguments.defaults, strict=True)]
-        pairs += [
-            (key, default) for key, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default
-        ]
-        for parameter, default in pairs:
+        """Read the functions that the library calls for parameters, as in `db=Depends(connect)`."""
+        for parameter, default in defaults_of(self.function.node):
             if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
                 for dependency in default.args:
                     call = ast.Call(dependency, [], [])
@@ -83,7 +93,7 @@ class Reader(ast.NodeVisitor):
                     self._call(ast.copy_location(call, default))
 
     def lookup(self, name: str) -> Value:
-        """Say what a name stands for at this point of the function."""
+        """Return the value of a name at this point of the function."""
         if name in self._variables and name not in self._outer:
             return self._variables[name]
         caller = self.caller
@@ -110,7 +120,7 @@ class Reader(ast.NodeVisitor):
             self._call(node)
 
     def _assign(self, node: ast.AST) -> None:
-        """Note what a statement changes, and what its local variables stand for from now on."""
+        """Note the changes that a statement makes, and the new values of its local variables."""
         targets = targets_of(node)
         parts = [target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)]
         for part in parts:
@@ -126,8 +136,8 @@ class Reader(ast.NodeVisitor):
             if target.id in self._outer:
                 self._add(target, target.id, change=MODULE_STATE)
             elif not isinstance(node, ast.AugAssign):
-                before = self._variables.get(target.id, NOTHING)
                 # one of several branches may have set it
+                before = self._variables.get(target.id, NOTHING)
                 outlives = value.outlives or is_kept or before.outlives
                 self._variables[target.id] = value._replace(outlives=outlives)
 
@@ -135,7 +145,7 @@ class Reader(ast.NodeVisitor):
         self._events.append(Event(self.function.file.name, node.lineno, name, asks, change, unseen))
 
     def _call(self, node: ast.Call) -> None:
-        """Note a call; of a function of the files, note what it does instead."""
+        """Note a call; in place of a call of a function of the files, note the events of that function."""
         name, last = dotted(node.func), last_name(node.func)
         called = evaluate(node.func, self.lookup)
         if name in STEPS:
@@ -147,7 +157,8 @@ class Reader(ast.NodeVisitor):
             if constructor:
                 self._enter(constructor, node, Value(instance_of=called.defined))
         else:
-            for argument in node.args:  # asyncio.to_thread(save, text) calls it
+            # asyncio.to_thread(save, text) calls save
+            for argument in node.args:
                 function = evaluate(argument, self.lookup)
                 if isinstance(function.defined, Function):
                     self._enter(function.defined, ast.copy_location(ast.Call(argument, [], []), node), function)

@@ -12,13 +12,15 @@ import os
 import sys
 import traceback
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK = "mcp-functions adopt: "  # begins the line of the result
-# What an MCPServer keeps its tools, prompts and resources in, and the methods that list them. It has no public names.
+# begins the line of the result
+MARK = "mcp-functions adopt: "
+# The attributes of an MCPServer that hold its tools, prompts and resources, and their methods that list them. The
+# library has no public names for them.
 MANAGERS = {
     "_tool_manager": ("list_tools",),
     "_prompt_manager": ("list_prompts",),
@@ -27,7 +29,27 @@ MANAGERS = {
 SDK = ("mcp", "fastmcp", "mcp_types")
 
 
-def load(folder: str, module: str, variable: str) -> dict[str, Any]:
+class Found(TypedDict, total=False):
+    """The result: of a server that loads the first four members, of another one the last four."""
+
+    # options that `adopt` refuses, and those of which it warns
+    refused: list[str]
+    named: list[str]
+    # where the server's functions begin: path and line
+    functions: list[tuple[str, int]]
+    # whether the server has no tool, prompt or resource
+    lists_nothing: bool
+    # why the server could not be loaded
+    failure: str
+    # the module that was not found
+    missing: str
+    # whether something of `mcp` or `fastmcp` was not found
+    is_of_sdk: bool
+    # the environment variable that was not set
+    variable: str
+
+
+def load(folder: str, module: str, variable: str) -> Found:
     """Load a server, and examine it.
 
     Args:
@@ -37,10 +59,8 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
     """
     __import__(module)
     server = getattr(sys.modules[module], variable)
-    # `mcp` may be missing
+    # only for a server that loads: `mcp` may be missing
     from mcp_functions.adopt import adopt, library, options
-
-    # only for a server that loads
     from mcp_functions.handlers.catalog import UNLISTED_KEY
 
     low_level = library.find_low_level(server)
@@ -56,8 +76,7 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
     }
 
 
-# of three libraries
-def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401
+def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401 - of 3 libraries
     """Return where the functions of a server's tools, prompts and resources begin: file and line."""
     for function in _functions(server, low_level):
         code = getattr(_innermost(function), "__code__", None)
@@ -65,10 +84,8 @@ def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int
             yield os.path.relpath(code.co_filename, folder), code.co_firstlineno
 
 
-# of three libraries
-def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401
-    """Return what a server calls for its tools, prompts and resources."""
-    # as above
+def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401 - of three libraries
+    """Return the objects that a server calls for its tools, prompts and resources."""
     from mcp_functions.adopt import options
 
     examined = options.Examined(server, low_level, options.kind_of(server))
@@ -94,7 +111,7 @@ def _innermost(function: Any) -> Any:  # noqa: ANN401 - whatever a server calls
     return type(function).__call__ if callable(function) else None
 
 
-def describe(error: BaseException, folder: str) -> dict[str, Any]:
+def describe(error: BaseException, folder: str) -> Found:
     """Describe why a server does not load."""
     lines = str(error).strip().splitlines()
     summary = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

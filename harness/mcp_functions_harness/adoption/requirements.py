@@ -1,8 +1,8 @@
 """The lines of requirements.txt for an adopted server: the packages that its author has installed, in their versions.
 
-The package that contains a module may not be the one that was installed: `fastmcp` contains nothing, and needs
-`fastmcp-slim[client,server]`, whose modules are imported. An extra, as in psycopg[binary], is not recorded by pip. It
-counts as installed if all that it needs is here, and some of that is here for no other reason.
+A user may have installed another package than the one with the module: `fastmcp` has no modules, and needs
+`fastmcp-slim[client,server]`, which has them. pip does not record an extra, as in psycopg[binary]. An extra counts as
+installed if all that it needs is here, and a part of that is here for no other reason.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _extras_for(name: str, line: str) -> list[str]:
 
 
 def _is_here_for_an_extra(name: str) -> bool:
-    """Whether no package needs this one without an extra, and nobody named it to pip (PEP 376, REQUESTED)."""
+    """Whether no package needs this one without an extra, and its user did not name it to pip (PEP 376, REQUESTED)."""
     needed = {normalized(line) for lines in needs_of_all().values() for line in lines}
     return name not in needed and metadata.distribution(name).read_text("REQUESTED") is None
 

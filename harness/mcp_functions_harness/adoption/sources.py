@@ -5,7 +5,7 @@
     server.py                import httpx                      a module of an installed package
     server.py                open(HERE / "cities.json")        a file or folder beside it that the source names
 
-Files are found by their imports, and nothing is run. What a file imports by a computed name is not seen.
+Files are found by their imports, and nothing is run. An import by a computed name is not seen.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_functions_harness.adoption.syntax import module_of
 from mcp_functions_harness.checks.imports import parts_that_run
 from mcp_functions_harness.problems import Problem, first_line
 
@@ -24,10 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENTRY_POINT = "app.py"
-# every function has the first, and none the second
-TOOLKIT = ("mcp_functions", "mcp_functions_harness")
-INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
-NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")  # folders of a package
+# modules that need no file and no package of the server
+ALWAYS_THERE = {*sys.stdlib_module_names, "mcp_functions", "mcp_functions_harness"}
+# folders of installed packages
+INSTALLED = ("site-packages", "dist-packages")
+# folders of a package
+NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")
+# no path is longer
+MAX_PATH = 200
 
 
 class Sources:
@@ -76,7 +81,7 @@ class Sources:
             module: its dotted name.
         """
         first = module.partition(".")[0]
-        if first in sys.stdlib_module_names or first in TOOLKIT:
+        if first in ALWAYS_THERE:
             return False
         before = (len(self.files), len(self.packages))
         spec = PathFinder.find_spec(first, [str(self._root)]) or _find_installed(first)
@@ -118,7 +123,7 @@ class Sources:
 
     def _is_known(self, first: str) -> bool:
         """Whether a module is one of Python, of an added file or of an installed package, by the start of its name."""
-        if first in sys.stdlib_module_names or first in TOOLKIT:
+        if first in ALWAYS_THERE:
             return True
         own = {name.partition("/")[0].removesuffix(".py") for name in self.files}
         return first in own or any(module.partition(".")[0] == first for module in self.packages)
@@ -173,12 +178,12 @@ def _imported(tree: ast.Module, package: list[str]) -> Iterator[tuple[str, int]]
         package: the parts of the name of its package.
     """
     nodes: list[ast.AST] = [tree]
-    for node in nodes:  # the list grows by the parts of each node
+    # the list grows by the parts of each node
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*start, *filter(None, [node.module])])
+            module = module_of(node, package)
             if module:
                 yield module, node.lineno
         nodes += parts_that_run(node)
@@ -201,7 +206,7 @@ def _named_files(tree: ast.Module, folder: Path) -> Iterator[Path]:
         if not all(part.isprintable() and part.strip(".") and part[:1] != "." for part in parts):
             continue
         named = folder.joinpath(*parts)
-        if len(text) > 200 or not named.exists():  # noqa: PLR2004 - longer than any path
+        if len(text) > MAX_PATH or not named.exists():
             continue
         if named.is_dir():
             yield from _files_in(named)

@@ -15,7 +15,7 @@ DEFINITIONS = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 
 
 def dotted(node: ast.AST | None) -> str:
-    """Return a dotted name as the source has it; "…" stands for any other expression, as in `connect().commit`."""
+    """Return a dotted name as the source has it; any other expression is "…", as in `connect().commit`."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):
@@ -31,6 +31,17 @@ def last_name(node: ast.AST) -> str:
 def decorators_of(function: FunctionNode) -> list[ast.expr]:
     """Return the decorators of a function without their arguments: `server.tool` for `@server.tool(...)`."""
     return [each.func if isinstance(each, ast.Call) else each for each in function.decorator_list]
+
+
+def defaults_of(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr]]:
+    """Return the parameters that have a default, with the default."""
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    # defaults belong to the last positional parameters
+    yield from zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default:
+            yield parameter, default
 
 
 def module_of(node: ast.ImportFrom, package: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import mcp_functions
 from mcp_functions_harness.problems import Problem
 
-# Group -> the names of its pages. A name without a path in `PATHS` is a file of docs/.
+# Group -> the names of its pages. A page is a file of docs/, if it has no path in `PATHS`.
 CONTENTS: dict[str, tuple[str, ...]] = {
     "Begin": ("start", "this-or", "writing-a-conversation", "own-resources"),
     "Bring what you have": (
@@ -44,8 +44,9 @@ PATHS = {
     "envelope": "layers/shared/mcp_functions/seal/envelope.md",
     "sign-in": "layers/shared/mcp_functions/oauth/sign-in.md",
 }
-TOOLKIT = "layers/shared/"  # a wheel has what is below it beside this package
-# of a wheel: the files of the repository that its pages lead to
+# a wheel has the files of this folder beside this package
+TOOLKIT = "layers/shared/"
+# in a wheel, the files of the repository to which its pages lead
 HERE = Path(__file__).parent / "pages"
 ROOT = HERE if HERE.is_dir() else Path(__file__).parents[3]  # in a clone the repository itself
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
@@ -55,7 +56,8 @@ FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 class Section:
     """A part of a page: from its heading to the next one that is not below it."""
 
-    anchor: str  # the heading's address, as GitHub makes it
+    # the heading's address, as GitHub makes it
+    anchor: str
     title: str
     text: str
 
@@ -64,8 +66,10 @@ class Section:
 class Page:
     """A page, or another file that a page leads to."""
 
-    name: str  # what `mcp-functions docs` calls it
-    path: str  # in the repository
+    # as `mcp-functions docs` has it
+    name: str
+    # in the repository
+    path: str
 
     @property
     def text(self) -> str:
@@ -80,7 +84,7 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """Its sections, in their order; the first is the whole page."""
-        # of the same length
+        # spaces in place of code, so that each heading keeps its place
         without_code = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), self.text)
         headings = list(re.finditer(r"^(#+) (.*)$", without_code, re.MULTILINE))
         sections = []
@@ -102,9 +106,8 @@ class Page:
         return sections[wanted]
 
 
-PAGES = {
-    name: Page(name, PATHS.get(name, f"docs/{name}.md")) for names in CONTENTS.values() for name in names
-}  # by name, in their order
+# by name, in their order
+PAGES = {name: Page(name, PATHS.get(name, f"docs/{name}.md")) for names in CONTENTS.values() for name in names}
 
 
 def anchor(heading: str) -> str:
