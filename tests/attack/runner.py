@@ -12,10 +12,10 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from mcp_functions_harness.client import messages, schema_values
-from mcp_functions_harness.client.http import CALLER, OTHER, Exchange
+from mcp_functions_harness.client.http import CALLER, OTHER
 from tests.attack.checks import CHECKS
 from tests.attack.findings import Check, Proof, Report, Severity
-from tests.attack.scan import DEFAULT_BOUNDS, Bounds, LimitReached, Scan, SkipCheck, Target
+from tests.attack.scan import DEFAULT_BOUNDS, Bounds, Exchange, LimitReached, Scan, SkipCheck, Target
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Params

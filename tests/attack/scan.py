@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, cast
 
 from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params, Schema
 from mcp_functions_harness.client import messages
-from mcp_functions_harness.client.http import CALLER, RESPONSE_SECONDS, Exchange, Request, Response, send
+from mcp_functions_harness.client.http import CALLER, RESPONSE_SECONDS, Request, Response, send
 from tests.attack import other_values
 
 MAX_ROUNDS = 6  # rounds of one conversation
@@ -37,6 +37,14 @@ class SkipCheck(Exception):
     def __init__(self, reason: str) -> None:
         """Say what is missing."""
         super().__init__(reason)
+
+
+class Exchange(NamedTuple):
+    """A request and its response."""
+
+    request: Request
+    response: Response
+    canary: str  # the random text of the run, which some requests have
 
 
 class Bounds(NamedTuple):

@@ -41,13 +41,10 @@ KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})
 class Finding(NamedTuple):
     """One place of the source that its author has to look at."""
 
-    # the path in the function's folder
-    file: str
+    file: str  # the path in the function's folder
     line: int
-    # the name of the tool, prompt or resource
-    handler: str
-    # the name of the call, or of the changed variable
-    name: str
+    handler: str  # the name of the tool, prompt or resource
+    name: str  # the name of the call, or of the changed variable
     reason: str
 
     def __str__(self) -> str:

@@ -33,29 +33,19 @@ LOOPS = (ast.For, ast.AsyncFor, ast.While)
 class Event(NamedTuple):
     """A call in a handler, or a change of an object that outlives the handler's call."""
 
-    # the path in the function's folder
-    file: str
+    file: str  # the path in the function's folder
     line: int
-    # the dotted name of a call, as the source has it, or the name of a changed variable
-    name: str
-    # whether the call asks the user
-    asks: bool = False
-    # for a change: why it is a finding
-    change: str = ""
-    # for a call of an unknown object that outlives this call: the call that made the object
-    unseen: str = ""
+    name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
+    asks: bool = False  # whether the call asks the user
+    change: str = ""  # for a change: why it is a finding
+    unseen: str = ""  # for a call of an unknown object that outlives this call: the call that made it
 
 
 class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
     def __init__(self, function: Function, *, caller: Reader | None = None) -> None:
-        """Prepare to read one function.
-
-        Args:
-            function: the function.
-            caller: the reader of the function that calls it.
-        """
+        """Prepare to read a function; `caller` reads the function that calls it."""
         self.function = function
         self.caller = caller
         self.depth: int = caller.depth + 1 if caller else 0
@@ -68,13 +58,10 @@ class Reader(ast.NodeVisitor):
         self._variables: dict[str, Value] = {}
 
     def read(self, given: dict[str, Value] | None = None) -> list[Event]:
-        """Read the events of the function. Its dependencies are called first.
-
-        Args:
-            given: the values of parameters, by name. A method without a value of `self` is one of a registered object.
-        """
+        """Read the events of the function. Its dependencies are called first; `given` are the values of parameters."""
         for parameter in self.function.parameters:
             self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
+        # a handler that is a method belongs to a registered object
         registered = Value(outlives=True, instance_of=self.function.owner)
         self._variables |= self.function.receiver(registered)
         self._variables |= given or {}

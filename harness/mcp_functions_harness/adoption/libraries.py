@@ -26,11 +26,7 @@ DECORATORS_OF_1 = frozenset({
 
 
 def complaint(sources: Sources) -> str:
-    """Say in one sentence why a server's library is too old, and what to change; "" if it is not.
-
-    Args:
-        sources: the files of the server.
-    """
+    """Say in one sentence why a server's library is too old, and what to change; "" if it is not."""
     for name, tree in sources.trees.items():
         for line, remedy in _parts_of_1(tree):
             return f"{NEEDS}, and {sources.shown(name)}:{line} is of mcp 1.x: {remedy}"

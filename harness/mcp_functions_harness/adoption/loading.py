@@ -32,31 +32,18 @@ SDK = ("mcp", "fastmcp", "mcp_types")
 class Found(TypedDict, total=False):
     """The result: of a server that loads the first four members, of another one the last four."""
 
-    # options that `adopt` refuses, and those of which it warns
-    refused: list[str]
-    named: list[str]
-    # where the server's functions begin: path and line
-    functions: list[tuple[str, int]]
-    # whether the server has no tool, prompt or resource
-    lists_nothing: bool
-    # why the server could not be loaded
-    failure: str
-    # the module that was not found
-    missing: str
-    # whether something of `mcp` or `fastmcp` was not found
-    is_of_sdk: bool
-    # the environment variable that was not set
-    variable: str
+    refused: list[str]  # options that `adopt` refuses
+    named: list[str]  # options of which it warns
+    functions: list[tuple[str, int]]  # where the server's functions begin: path and line
+    lists_nothing: bool  # whether the server has no tool, prompt or resource
+    failure: str  # why the server could not be loaded
+    missing: str  # the module that was not found
+    is_of_sdk: bool  # whether something of `mcp` or `fastmcp` was not found
+    variable: str  # the environment variable that was not set
 
 
 def load(folder: str, module: str, variable: str) -> Found:
-    """Load a server, and examine it.
-
-    Args:
-        folder: the function's folder.
-        module: the dotted name of the server's module.
-        variable: the name of the server in it.
-    """
+    """Load a server, which is a variable of a module in the function's folder, and examine it."""
     __import__(module)
     server = getattr(sys.modules[module], variable)
     # only for a server that loads: `mcp` may be missing

@@ -13,22 +13,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from mcp_functions_harness.adoption import syntax
 from mcp_functions_harness.adoption.known_calls import CONTAINERS, READING_MODULES
-from mcp_functions_harness.adoption.syntax import (
-    FUNCTIONS,
-    decorators_of,
-    dotted,
-    imported_names,
-    last_name,
-    module_of,
-    outer_names,
-    variables_of,
-)
+from mcp_functions_harness.adoption.syntax import dotted, variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcp_functions_harness.adoption.syntax import FunctionNode
 
 # how many calls inside an expression, and in the functions that it calls, are followed
 MAX_DEPTH = 8
@@ -42,13 +33,10 @@ LIBRARIES = ("mcp", "fastmcp")
 class Value(NamedTuple):
     """The value of an expression, as far as it is known."""
 
-    # whether it is an object that the next call finds again
-    outlives: bool = False
+    outlives: bool = False  # whether it is an object that the next call finds again
     instance_of: Class | None = None
-    # the function, class or module itself
-    defined: Function | Class | File | None = None
-    # the call that made the object, if its class is not in the files
-    made_by: str = ""
+    defined: Function | Class | File | None = None  # the function, class or module itself
+    made_by: str = ""  # the call that made the object, if its class is not in the files
 
     @property
     def is_unseen(self) -> bool:
@@ -64,12 +52,10 @@ NOTHING = Value()
 class Function(NamedTuple):
     """A function or method in a file."""
 
-    node: FunctionNode
+    node: syntax.FunctionNode
     file: File
-    # the class of a method
-    owner: Class | None
-    # the function around it
-    outer: Function | None
+    owner: Class | None  # the class of a method
+    outer: Function | None  # the function around it
 
     @property
     def name(self) -> str:
@@ -89,14 +75,10 @@ class Function(NamedTuple):
 
     def has_decorator(self, *names: str) -> bool:
         """Whether one of its decorators has one of the names, whatever stands before it."""
-        return any(last_name(each) in names for each in decorators_of(self.node))
+        return any(syntax.last_name(each) in names for each in syntax.decorators_of(self.node))
 
     def receiver(self, instance: Value) -> dict[str, Value]:
-        """Return the value of `self` or `cls` by its name; {} for a function that has neither.
-
-        Args:
-            instance: the object on which the method is called.
-        """
+        """Return the value of `self` or `cls` by its name, if it is called on an instance; {} without either."""
         if not self.owner or not self.parameters or self.has_decorator("staticmethod"):
             return {}
         is_of_class = self.has_decorator("classmethod")
@@ -124,12 +106,7 @@ class Class:
         return next(filter(None, inherited), None)
 
     def attribute(self, name: str, *, outlives: bool) -> Value:
-        """Return the value of an attribute of an instance.
-
-        Args:
-            name: the name of the attribute.
-            outlives: whether the instance outlives the call.
-        """
+        """Return the value of an attribute of an instance, which may outlive the call."""
         method = self.method(name)
         if method and not method.has_decorator("property", "cached_property"):
             return Value(outlives=outlives, instance_of=self, defined=method)
@@ -162,26 +139,20 @@ class File:
     """
 
     def __init__(self, name: str, tree: ast.Module, files: Mapping[str, File]) -> None:
-        """Read the names of a file.
-
-        Args:
-            name: the path of the file in the function's folder.
-            tree: the parsed file.
-            files: all files of the server, by their dotted module names.
-        """
+        """Read the names of a file. `files` are all files of the server, by their dotted module names."""
         self.name = name
         self.tree = tree
         self.functions: list[Function] = []
         self._package = name.split("/")[:-1]
         self._files = files
         self._variables = dict(variables_of(tree.body))
-        self._imports = dict(imported_names(tree))
+        self._imports = dict(syntax.imported_names(tree))
         self._classes: dict[str, Class] = {}
         self._read(tree, None, None)
 
     def _read(self, node: ast.AST, owner: Class | None, outer: Function | None) -> None:
         for part in ast.iter_child_nodes(node):
-            if isinstance(part, FUNCTIONS):
+            if isinstance(part, syntax.FUNCTIONS):
                 function = Function(part, self, owner, outer)
                 self.functions.append(function)
                 if owner:
@@ -229,7 +200,7 @@ class File:
     def _imported(self, node: ast.Import | ast.ImportFrom, name: str) -> Value:
         if isinstance(node, ast.Import):
             return Value(defined=self._files.get(name))
-        module = module_of(node, self._package)
+        module = syntax.module_of(node, self._package)
         inside = self._files.get(f"{module}.{name}" if module else name)
         if inside or module not in self._files:
             return Value(defined=inside)
@@ -255,7 +226,7 @@ class Scope:
         for nested in function.file.functions:
             if nested.outer and nested.outer.node is function.node and nested.name == name and not nested.owner:
                 return Value(defined=nested)
-        if name not in outer_names(function.node):
+        if name not in syntax.outer_names(function.node):
             for variable, value in variables_of(function.node.body):
                 if variable == name:
                     return evaluate(value, function.file.lookup)._replace(outlives=False)
@@ -353,4 +324,4 @@ def annotated(annotation: ast.expr | None, file: File) -> Value:
 
 
 def _is_container(node: ast.expr | None) -> bool:
-    return isinstance(node, ast.Call) and last_name(node.func) in CONTAINERS
+    return isinstance(node, ast.Call) and syntax.last_name(node.func) in CONTAINERS

@@ -23,18 +23,14 @@ from mcp_functions_harness.checks.packages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 MAX_BYTES = 262_144_000  # of a function with its layers, unzipped: Lambda's quota is 250 MiB
 TOOLKIT = "mcp-functions"
 
 
 def lines_for(modules: Iterable[str]) -> list[str]:
-    """Return the lines for the packages of modules.
-
-    Args:
-        modules: dotted names of installed modules.
-    """
+    """Return the lines for the packages of installed modules, which have dotted names."""
     names = {_installed_as(name) for module in modules for name in _packages_of(module)}
     return sorted(_line(name) for name in names - {TOOLKIT})
 
@@ -128,9 +124,9 @@ def needs_of_all() -> dict[str, list[str]]:
 
 
 @cache
-def by_module() -> dict[str, list[str]]:
+def by_module() -> Mapping[str, list[str]]:
     """Return the packages that contain each module, by the first part of its name."""
-    return dict(metadata.packages_distributions())
+    return metadata.packages_distributions()
 
 
 @cache

@@ -75,11 +75,7 @@ class Sources:
         return str(self.files[name].relative_to(here) if self.files[name].is_relative_to(here) else self.files[name])
 
     def add(self, module: str) -> bool:
-        """Add a module that the server imports; return whether that is new and the module is here.
-
-        Args:
-            module: its dotted name.
-        """
+        """Add a module that the server imports, by its dotted name; return whether it is new and was found."""
         first = module.partition(".")[0]
         if first in ALWAYS_THERE:
             return False
@@ -171,12 +167,7 @@ def _find_installed(first: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def _imported(tree: ast.Module, package: list[str]) -> Iterator[tuple[str, int]]:
-    """Return the dotted names of the modules that a file imports, with their lines.
-
-    Args:
-        tree: the file.
-        package: the parts of the name of its package.
-    """
+    """Return the dotted names of the modules that a file of a package imports, with their lines."""
     nodes: list[ast.AST] = [tree]
     # the list grows by the parts of each node
     for node in nodes:

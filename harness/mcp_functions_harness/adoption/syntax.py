@@ -45,12 +45,7 @@ def defaults_of(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr]]:
 
 
 def module_of(node: ast.ImportFrom, package: Sequence[str]) -> str:
-    """Return the dotted name of the module from which a file imports; "" for the top of its own files.
-
-    Args:
-        node: the import.
-        package: the parts of the name of the file's package, from which a relative import counts its dots.
-    """
+    """Return the dotted name of the module from which a file imports; "" for the top of its own files."""
     start = package[: len(package) - node.level + 1] if node.level else ()
     return ".".join([*start, *filter(None, [node.module])])
 

@@ -35,13 +35,6 @@ class Answers:
     def answer(self, key: str, request: InputRequest) -> InputResponse:
         """Answer one question.
 
-        Args:
-            key: the question's key in `inputRequests`.
-            request: the question, with `method` and `params`.
-
-        Returns:
-            The answer for `inputResponses`.
-
         Raises:
             Problem: the option does not fit the question, the server asks again after an option has answered, or there
                 is no option and the user's input has ended.

@@ -31,13 +31,9 @@ def run_call(server: CalledServer, call: Call, answers: Answers, terminal: Termi
 
 
 def complete(server: CalledServer, target: str, argument: str, words: Sequence[str]) -> list[str]:
-    """Return the values that the server suggests for an argument, while a user types it.
+    """Return the values that the server suggests for an argument of a prompt or a URI template.
 
-    Args:
-        server: the server that is called.
-        target: the name of a prompt, or the URI template of a resource.
-        argument: the name of the argument.
-        words: what is typed so far, each as `name=value`: the argument's own, and the others'.
+    Each word is `name=value`, as far as it is typed: the argument's own value, and those of others.
 
     Raises:
         Problem: it is a tool, an argument is unknown, or the server refuses.

@@ -9,12 +9,7 @@ from mcp_functions_harness.problems import Problem
 
 
 def read(key: str, options: Mapping[str, str], schema: Schema) -> JSONObject:
-    """Return the fields that the options give.
-
-    Args:
-        key: the question's key.
-        options: the values of --answer, by KEY or KEY.FIELD; those of other keys are left out.
-        schema: the form.
+    """Return the fields of the form of a question, which is named by its key. Options of other keys are left out.
 
     Raises:
         Problem: an option names no field of the form, or its value does not fit.
@@ -24,7 +19,7 @@ def read(key: str, options: Mapping[str, str], schema: Schema) -> JSONObject:
         option_key, _, field = name.partition(".")
         if option_key == key:
             content |= _read_fields(key, field, text, schema.get("properties", {}))
-    problem = values.find_problem(content, schema, schema)
+    problem = values.find_problem(content, schema)
     if problem:
         raise Problem(f"the answer to {key} does not fit: {problem}")
     return content

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_functions.protocol.wire_types import ContentBlock, InputRequestParams, InputResponse, JSONObject, JSONValue
+from mcp_functions_harness.calling import values
 from mcp_functions_harness.calling.terminal import Refusal, Terminal, block_text
 
 HELP = "(/decline or /cancel instead of an answer)"
@@ -57,11 +58,12 @@ def _ask_form(terminal: Terminal, params: InputRequestParams) -> InputResponse:
     terminal.write(f"  {HELP}", dim=True)
     form = params.get("requestedSchema", {})
     content: JSONObject = {}
-    for name, schema in form.get("properties", {}).items():
+    for name in form.get("properties", {}):
+        schema = values.member(form, name)
         if "description" in schema:
             terminal.write(f"  {schema['description']}")
         label = schema.get("title") or name
-        value = terminal.ask_value(label, schema, form, required=name in form.get("required", ()))
+        value = terminal.ask_value(label, schema, required=name in form.get("required", ()))
         # None: the user left it out
         if value is not None:
             content[name] = value

@@ -67,21 +67,11 @@ class Terminal:
             raise QuestionRefused(REFUSALS[answer])
         return answer
 
-    def ask_value(self, label: str, schema: Schema, root: Schema, *, required: bool) -> JSONValue:
-        """Ask until the user types a value that fits its schema.
-
-        Args:
-            label: what the prompt calls the value.
-            schema: the JSON Schema of the value.
-            root: the whole schema, with the definitions that `schema` may refer to.
-            required: whether the user must give a value.
-
-        Returns:
-            The value. Enter alone gives the schema's default, or None if there is no default.
+    def ask_value(self, label: str, schema: Schema, *, required: bool) -> JSONValue:
+        """Ask until the user types a value that fits its schema. Enter alone gives the schema's default, or None.
 
         Raises:
-            QuestionRefused: as in `ask_line`.
-            InputEnded: as in `ask_line`.
+            QuestionRefused, InputEnded: as in `ask_line`.
         """
         prompt = f"  {label}{_prompt_hint(schema, required=required)}: "
         while True:
@@ -91,7 +81,7 @@ class Terminal:
             if not text and not required:
                 return None
             try:
-                return values.read_valid(text, schema, root)
+                return values.read_valid(text, schema)
             except ValueError as error:
                 self.write(f"  {error}")
 

@@ -10,6 +10,7 @@ any other                 JSON
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -23,13 +24,8 @@ EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}
 MAX_REASON = 200
 
 
-def read_valid(text: str, schema: Schema, root: Schema) -> JSONValue:
+def read_valid(text: str, schema: Schema) -> JSONValue:
     """Read a value that fits its schema.
-
-    Args:
-        text: the text that the user typed.
-        schema: the JSON Schema of the value.
-        root: the whole schema, with the definitions that `schema` may refer to.
 
     Raises:
         ValueError: the text is empty, or does not fit; the message says why.
@@ -37,7 +33,7 @@ def read_valid(text: str, schema: Schema, root: Schema) -> JSONValue:
     if not text:
         raise ValueError("an answer is needed")
     value = read(text, schema)
-    problem = find_problem(value, schema, root)
+    problem = find_problem(value, schema)
     if problem:
         raise ValueError(problem)
     return value
@@ -96,16 +92,15 @@ def expected_input(schema: Schema) -> str:
     return EXPECTED_INPUT.get(format_or_type, format_or_type)
 
 
-def find_problem(value: object, schema: Schema, root: Schema) -> str:
-    """Return why a value does not fit its schema; "" if it does.
+def member(root: Schema, name: str) -> Schema:
+    """Return the schema of a member of an object, with the definitions to which it may refer; {} if it has none."""
+    definitions: Any = {keyword: value for keyword, value in root.items() if keyword in {"$defs", "definitions"}}
+    return {**definitions, **root.get("properties", {}).get(name, {})}
 
-    Args:
-        value: the value, as JSON has it.
-        schema: the JSON Schema of the value.
-        root: the whole schema, with the definitions that `schema` may refer to.
-    """
-    definitions = {keyword: value for keyword, value in root.items() if keyword in {"$defs", "definitions"}}
-    validator = Draft202012Validator({**definitions, **schema}, format_checker=Draft202012Validator.FORMAT_CHECKER)
+
+def find_problem(value: JSONValue, schema: Schema) -> str:
+    """Return why a value does not fit its schema; "" if it does."""
+    validator = Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""

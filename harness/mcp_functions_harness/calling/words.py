@@ -18,13 +18,9 @@ METHODS: dict[ListName, str] = {"tools": "tools/call", "prompts": "prompts/get"}
 
 
 def read_call(server: CalledServer, target: str, words: Sequence[str], terminal: Terminal) -> Call:
-    """Find a tool, a prompt or a resource, and read its arguments. The user is asked for missing required ones.
+    """Find a tool or a prompt by its name, or a resource by its URI, and read its arguments from the words.
 
-    Args:
-        server: the server that is called.
-        target: the name of a tool or a prompt, or the URI of a resource.
-        words: the arguments, each as `name=value`, or several as a JSON object.
-        terminal: asks the user for missing arguments.
+    Each word is `name=value`, or a JSON object of several arguments. The user is asked for missing required ones.
 
     Raises:
         Problem: there is no such name, or an argument is unknown, wrong or missing.
@@ -37,7 +33,7 @@ def read_call(server: CalledServer, target: str, words: Sequence[str], terminal:
     for name in schema.get("required", ()):
         if name not in arguments:
             arguments[name] = _ask_argument(target, name, schema, terminal)
-    problem = values.find_problem(arguments, schema, schema)
+    problem = values.find_problem(arguments, schema)
     if problem:
         raise Problem(f"the arguments of {target} do not fit: {problem}")
     return Call(METHODS[list_name], {"name": target, "arguments": arguments}, messages.header_parameters(schema))
@@ -45,7 +41,7 @@ def read_call(server: CalledServer, target: str, words: Sequence[str], terminal:
 
 def _ask_argument(target: str, name: str, schema: Schema, terminal: Terminal) -> object:
     try:
-        return terminal.ask_value(name, schema.get("properties", {}).get(name, {}), schema, required=True)
+        return terminal.ask_value(name, values.member(schema, name), required=True)
     except (QuestionRefused, InputEnded):
         raise Problem(f"{target} needs {name}: add {name}=...") from None
 
@@ -104,7 +100,7 @@ def _read_word(target: str, word: str, schema: Schema) -> JSONObject:
         how = "write arguments as key=value or as a JSON object"
         raise Problem(f"{word!r} is no argument of {target}: {how}")
     try:
-        return {name: values.read(text, schema.get("properties", {}).get(name, {}))}
+        return {name: values.read(text, values.member(schema, name))}
     except ValueError as error:
         raise Problem(f"{name} of {target}: {error}") from None
 

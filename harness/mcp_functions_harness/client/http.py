@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
@@ -30,26 +29,20 @@ class Request:
     """One HTTP request."""
 
     body: bytes
-    # without credentials
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()  # without credentials
     method: str = "POST"
-    # whose credentials are added: CALLER or OTHER
-    person: str = CALLER
-    # if it differs from the body's length
-    content_length: int | None = None
+    person: str = CALLER  # whose credentials are added: CALLER or OTHER
+    content_length: int | None = None  # if it differs from the body's length
 
 
 @dataclass(frozen=True)
 class Response:
     """One HTTP response, or why there is none."""
 
-    # 0 if there is no response
-    status: int
-    # by name in lower case
-    headers: Mapping[str, str] = field(default_factory=dict)
+    status: int  # 0 if there is no response
+    headers: Mapping[str, str] = field(default_factory=dict)  # by name in lower case
     body: bytes = b""
-    # the type of the exception if there is no response
-    failed: str = ""
+    failed: str = ""  # the type of the exception if there is no response
 
     @cached_property
     def messages(self) -> list[JSONRPCMessage]:
@@ -121,14 +114,6 @@ class Response:
         if self.result is None:
             return f"HTTP {self.status}, no JSON-RPC response"
         return f"HTTP {self.status}, {'isError' if self.result.get('isError') else 'a complete result'}"
-
-
-class Exchange(NamedTuple):
-    """A request and its response."""
-
-    request: Request
-    response: Response
-    canary: str  # the random text of the run, which some requests have
 
 
 def send(

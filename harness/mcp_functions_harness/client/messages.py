@@ -49,12 +49,7 @@ def message(
 
 
 def headers(message_: JSONRPCMessage, parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
-    """Return the headers of a message.
-
-    Args:
-        message_: the JSON-RPC request.
-        parameters: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
-    """
+    """Return the headers of a message."""
     params: Mapping[str, Any] = message_.get("params", {})
     pairs = [
         ("Content-Type", "application/json"),

@@ -19,12 +19,7 @@ MAX_DEPTH = 6  # levels of a schema that are followed
 
 
 def example(schema: Schema | Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
-    """Return a value that a schema accepts, as far as its most frequent keywords tell.
-
-    Args:
-        schema: the JSON Schema.
-        optional: whether optional members of objects are filled in too.
-    """
+    """Return a value that a schema accepts, as far as its most frequent keywords tell."""
     return _Example(schema, optional).value(schema)
 
 

@@ -14,15 +14,7 @@ from itertools import count
 from typing import Any, Self
 
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
-from mcp_functions.protocol.wire_types import (
-    ClientCapabilities,
-    InputRequest,
-    JSONObject,
-    JSONRPCMessage,
-    JSONValue,
-    Params,
-    ResultObject,
-)
+from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, JSONRPCMessage, Params, ResultObject
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Response, send
 
@@ -46,7 +38,7 @@ class Refused(Exception):
         data: the error's data.
     """
 
-    def __init__(self, message: str, code: int | None = None, data: JSONValue = None) -> None:
+    def __init__(self, message: str, code: int | None = None, data: object = None) -> None:
         """Keep the members of a JSON-RPC error."""
         super().__init__(message)
         self.code = code
@@ -179,7 +171,7 @@ class TaskClient:
         return send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
 
 
-def _answer_all(result_or_task: ResultObject, answer: Answer | None) -> dict[str, JSONObject]:
+def _answer_all(result_or_task: ResultObject, answer: Answer | None) -> dict[str, dict[str, Any]]:
     """Answer each question of a result or of a task. A result may ask none: the server only wants another request."""
     questions = result_or_task.get("inputRequests") or {}
     if questions and answer is None:

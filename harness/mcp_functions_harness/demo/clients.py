@@ -32,10 +32,6 @@ class Client(NamedTuple):
     def send(self, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
         """Send the next request of the call in a file, from a new process; return the result.
 
-        Args:
-            file: has the URL, the tool's name and its arguments; after a response also its questions and state.
-            answers: the contents of forms, by the key of the question.
-
         Raises:
             DemoError: the server refused the request, or the client did not run.
         """

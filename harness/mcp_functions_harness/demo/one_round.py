@@ -23,13 +23,6 @@ SECONDS = 60  # the longest time that the request may take
 async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
     """Send one request of a call.
 
-    Args:
-        conversation: the content of FILE.
-        answers: the content of each form, by the key of its question.
-
-    Returns:
-        The result as JSON.
-
     Raises:
         MCPError: the server's error.
     """

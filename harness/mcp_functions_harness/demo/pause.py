@@ -43,11 +43,6 @@ NOT_COPIED = ("__pycache__", ".*")
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     """Hold the conversation and show it.
 
-    Args:
-        functions: the directory of functions, with `update_work_item`; the demo changes a copy.
-        out: where to write.
-        runtime: run each round in a process of the real Lambda runtime.
-
     Raises:
         Problem: the user has to correct something first.
         DemoError: the conversation differed from the expected one.

@@ -24,11 +24,6 @@ INVALID_STATE = -32602  # JSON-RPC's code for invalid params
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
     """Hold the conversation and show it.
 
-    Args:
-        functions: the directory of functions, with `update_work_item`.
-        out: where to write.
-        runtime: run each round in a process of the real Lambda runtime.
-
     Raises:
         Problem: the user has to correct something first.
         DemoError: the conversation differed from the expected one.

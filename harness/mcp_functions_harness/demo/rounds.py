@@ -112,13 +112,7 @@ class Rounds:
         return conversation
 
     def run_round(self, send: Send, harness: Harness, client: str = "") -> dict[str, Any]:
-        """Send the next round with the answers to the questions of the round before; show it, and return its result.
-
-        Args:
-            send: sends the round.
-            harness: gets it.
-            client: the name of the client, for the heading.
-        """
+        """Send the next round with the answers to the questions of the round before; show it, and return its result."""
         answers = {key: ANSWERS[key] for key in self.read_file().get("inputRequests", ())}
         heading = f"Round {len(self.invocations) + 1}"
         self.transcript.heading(f"{heading}: {client}" if client else heading)

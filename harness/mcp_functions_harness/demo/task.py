@@ -28,10 +28,6 @@ KILLED = "  ---- its worker is killed (kill -9); the lease runs out, and the nex
 def run(functions: Path, out: TextIO) -> None:
     """Call the tool as a client that supports tasks, and show the polls.
 
-    Args:
-        functions: the directory of functions, with `audit_year`.
-        out: where to write.
-
     Raises:
         Problem: the user has to correct something first.
         DemoError: the task differed from the expected one.

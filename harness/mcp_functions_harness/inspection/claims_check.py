@@ -66,14 +66,7 @@ def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float
     """Return every reason for which the claims are refused.
 
     After each refusal, the part of the binding that differs is replaced by the claims', and the server's code checks
-    the rest.
-
-    Args:
-        payload: the content of the sealed part.
-        binding: the binding of the request.
-        claims: the claims in the payload.
-        now: the time in unix seconds.
-        lifetime: how long a state lives, in seconds.
+    the rest. `now` is in unix seconds, `lifetime` in seconds.
     """
     reasons: list[str] = []
     opened = CodecAdapter(_OpenPayload(payload), b"")

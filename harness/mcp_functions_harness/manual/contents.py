@@ -125,9 +125,6 @@ def located(path: str) -> Path:
 def find(wanted: str) -> Page:
     """Return a page by its name, or by its path in the repository.
 
-    Args:
-        wanted: such as "security", "docs/security.md" or "functions/add/app.py".
-
     Raises:
         Problem: there is no such page.
     """

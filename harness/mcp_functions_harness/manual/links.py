@@ -23,12 +23,7 @@ LINK = re.compile(
 
 
 def spelled_out(text: str, page: Page) -> str:
-    """Replace the links of a page by words: the command that shows their target, or the target's place.
-
-    Args:
-        text: Markdown of the page.
-        page: the page, from whose folder its links lead.
-    """
+    """Replace the links of a page by words: the command that shows their target, or the target's place."""
 
     def words(link: re.Match[str]) -> str:
         if link["code"]:

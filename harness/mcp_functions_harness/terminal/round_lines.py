@@ -107,13 +107,7 @@ def _name(request: dict[str, Any]) -> str:
 
 
 def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> str:
-    """Return how a call failed; "" if it succeeded.
-
-    Args:
-        returned: the function's result.
-        response: the JSON-RPC response in it; {} if there is none.
-        error: the type of the error with which the function failed; None if it returned.
-    """
+    """Return how a call failed; "" if it succeeded."""
     if error:
         return f"failed: {error}"
     match response:

@@ -14,14 +14,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from mcp_functions.protocol.wire_types import (
-    InputRequest,
-    InputRequestParams,
-    InputResponse,
-    JSONRPCMessage,
-    ResultObject,
-    Schema,
-)
+from mcp_functions.protocol.wire_types import InputRequest, InputRequestParams, JSONRPCMessage, ResultObject, Schema
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.testing.transcript import Transcript, message_of, questions_in
 
@@ -69,7 +62,7 @@ def _lines(talk: Transcript) -> Iterator[str]:
         open_questions = questions or open_questions
 
 
-def _answered(answers: Mapping[str, InputResponse], open_questions: Questions) -> Iterator[str]:
+def _answered(answers: Mapping[str, object], open_questions: Questions) -> Iterator[str]:
     """Yield a line for each answer of the client."""
     for key, answer in answers.items():
         action = answer.get("action") if isinstance(answer, dict) else None

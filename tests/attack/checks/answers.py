@@ -10,10 +10,9 @@ from typing import Any
 
 from mcp_functions.protocol.wire_types import InputRequest
 from mcp_functions_harness.client import schema_values
-from mcp_functions_harness.client.http import Exchange
 from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
-from tests.attack.scan import Scan, SkipCheck, Target
+from tests.attack.scan import Exchange, Scan, SkipCheck, Target
 
 MRTR = "basic/patterns/mrtr"
 MISSING_CAPABILITY = -32021
