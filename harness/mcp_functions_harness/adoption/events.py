@@ -25,8 +25,7 @@ from mcp_functions_harness.adoption.syntax import (
     targets_of,
 )
 
-# how deep functions that call each other are followed
-MAX_CALLS = 40
+MAX_CALLS = 40  # how deep functions that call each other are followed
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -35,10 +34,10 @@ class Event(NamedTuple):
 
     file: str  # the path in the function's folder
     line: int
-    name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
+    name: str  # the dotted name of a call, or the name of a changed variable
     asks: bool = False  # whether the call asks the user
     change: str = ""  # for a change: why it is a finding
-    unseen: str = ""  # for a call of an unknown object that outlives this call: the call that made it
+    unseen: str = ""  # for a call of an unknown object that outlives this one: its maker
 
 
 class Reader(ast.NodeVisitor):

@@ -63,7 +63,7 @@ def load(folder: str, module: str, variable: str) -> Found:
     }
 
 
-def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401 - of 3 libraries
+def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401
     """Return where the functions of a server's tools, prompts and resources begin: file and line."""
     for function in _functions(server, low_level):
         code = getattr(_innermost(function), "__code__", None)
@@ -71,7 +71,7 @@ def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int
             yield os.path.relpath(code.co_filename, folder), code.co_firstlineno
 
 
-def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401 - of three libraries
+def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401
     """Return the objects that a server calls for its tools, prompts and resources."""
     from mcp_functions.adopt import options
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 
-# how many calls inside an expression, and in the functions that it calls, are followed
-MAX_DEPTH = 8
+MAX_DEPTH = 8  # how many calls, each inside the one before, are followed
 # decorators that keep the result of a function
 CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})
 # methods of a container that return an object in it
@@ -207,16 +206,14 @@ class File:
         return self._files[module].lookup(name)
 
 
-class Scope:
+class Scope(NamedTuple):
     """The names that are known inside a function, before it runs."""
 
-    def __init__(self, function: Function) -> None:
-        """Keep the function."""
-        self._function = function
+    function: Function
 
     def lookup(self, name: str) -> Value:
         """Return the value of a name; a variable of the function itself does not outlive its call."""
-        function = self._function
+        function = self.function
         receiver = function.receiver(Value(instance_of=function.owner))
         if name in receiver:
             return receiver[name]
@@ -234,9 +231,9 @@ class Scope:
 
     def outside(self, name: str) -> Value:
         """Return the value of a name that the function does not make itself."""
-        outer = self._function.outer
+        outer = self.function.outer
         if outer is None:
-            return self._function.file.lookup(name)
+            return self.function.file.lookup(name)
         found = Scope(outer).lookup(name)
         return found if found.defined else found._replace(outlives=found.outlives or _has_variable(outer, name))
 

@@ -27,12 +27,9 @@ if TYPE_CHECKING:
 ENTRY_POINT = "app.py"
 # modules that need no file and no package of the server
 ALWAYS_THERE = {*sys.stdlib_module_names, "mcp_functions", "mcp_functions_harness"}
-# folders of installed packages
-INSTALLED = ("site-packages", "dist-packages")
-# folders of a package
-NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")
-# no path is longer
-MAX_PATH = 200
+INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
+NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")  # folders of a package
+MAX_PATH = 200  # no path is longer
 
 
 class Sources:

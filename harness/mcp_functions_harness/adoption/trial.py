@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from mcp_functions_harness.adoption.loading import Found
     from mcp_functions_harness.adoption.sources import Sources
 
-# until a file that does not finish loading is given up
-SECONDS = 60
-# each but the last finds one more module that the server imports
-MAX_TRIES = 20
+SECONDS = 60  # until a file that does not finish loading is given up
+MAX_TRIES = 20  # each but the last finds one more module that the server imports
 NEVER_ENDS = f"it did not end within {SECONDS} s: call run() only under `if __name__ == '__main__'`"
 
 

@@ -18,10 +18,8 @@ from jsonschema.exceptions import best_match
 from mcp_functions.protocol.wire_types import JSONValue, Schema
 
 BOOLEANS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-# by the schema's type
-EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}
-# the most characters of jsonschema's reason, which may contain a whole value
-MAX_REASON = 200
+EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}  # by the schema's type
+MAX_REASON = 200  # characters of jsonschema's reason, which may contain a whole value
 
 
 def read_valid(text: str, schema: Schema) -> JSONValue:

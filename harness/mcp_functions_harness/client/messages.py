@@ -27,8 +27,7 @@ NAME_PARAMETERS = {
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
 SAME_WORDS = "make its words from the arguments and from recorded values (step, step.now()), not from a clock"
-# begins what the toolkit adds to a question whose answer does not fit
-REASON = " (Please answer again: "
+REASON = " (Please answer again: "  # begins what the toolkit adds after a wrong answer
 
 
 def is_same_question(before: str, now: str) -> bool:

@@ -6,7 +6,7 @@ Both the schema and the values come from the called server, so nothing is certai
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from mcp_functions.protocol.wire_types import InputRequest, InputResponse, Schema
+from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Schema
 
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {
@@ -18,7 +18,7 @@ FORMATS = {
 MAX_DEPTH = 6  # levels of a schema that are followed
 
 
-def example(schema: Schema | Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
+def example(schema: Schema | Mapping[str, Any], *, optional: bool = False) -> JSONValue:
     """Return a value that a schema accepts, as far as its most frequent keywords tell."""
     return _Example(schema, optional).value(schema)
 
@@ -42,7 +42,7 @@ class _Example(NamedTuple):
     root: Mapping[str, Any]
     optional: bool
 
-    def value(self, schema: object, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
+    def value(self, schema: object, depth: int = 0) -> JSONValue:
         """Return a value for a part of the schema."""
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return TEXT

@@ -23,23 +23,16 @@ Answer = Callable[[str, InputRequest], Mapping[str, Any]]
 
 # Every capability of the core protocol
 EVERYTHING: ClientCapabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
-WITH_TASKS: ClientCapabilities = {
-    **EVERYTHING,
-    "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
-}
+EXTENSIONS: dict[str, Any] = {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}
+WITH_TASKS: ClientCapabilities = {**EVERYTHING, "extensions": EXTENSIONS}
 ENDED = ("completed", "failed", "cancelled")  # the statuses of a task that does not go on
 
 
 class Refused(Exception):
-    """The server answered with a JSON-RPC error, or a task failed with one.
-
-    Attributes:
-        code: the error's code; None if the client itself ended the call.
-        data: the error's data.
-    """
+    """The server answered with a JSON-RPC error, or a task failed with one; `code` and `data` are the error's."""
 
     def __init__(self, message: str, code: int | None = None, data: object = None) -> None:
-        """Keep the members of a JSON-RPC error."""
+        """Keep the members of a JSON-RPC error; without a code, the client itself ended the call."""
         super().__init__(message)
         self.code = code
         self.data = data

@@ -12,9 +12,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions_harness.problems import DemoError
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ResultObject
+    from mcp_functions_harness.demo.one_round import Contents
 
 SCRIPT = Path("tests/clients/one_round.mjs")
 PACKAGES = Path("tests/conformance")
@@ -29,7 +33,7 @@ class Client(NamedTuple):
     name: str  # for the terminal
     command: tuple[str, ...]  # without FILE and ANSWERS
 
-    def send(self, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+    def send(self, file: Path, answers: Contents) -> ResultObject:
         """Send the next request of the call in a file, from a new process; return the result.
 
         Raises:
@@ -39,7 +43,7 @@ class Client(NamedTuple):
         if process.returncode:
             lines = process.stderr.strip().splitlines() or ["it gave no reason"]
             raise DemoError(f"{self.name} failed: {lines[-1]}")
-        result: dict[str, Any] = json.loads(process.stdout)
+        result: ResultObject = json.loads(process.stdout)
         return result
 
 

@@ -14,15 +14,12 @@ from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment, event_of_message
 from mcp_functions_harness.client import messages
 
-RESOURCE = "https://mcp.example/mcp"
+RESOURCE = "https://mcp.example/mcp"  # the audience of access tokens
 TOKEN_SECONDS = 3600
 
 
 class Caller(NamedTuple):
-    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in.
-
-    The principal has an access token for RESOURCE.
-    """
+    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in."""
 
     principal: Principal | None
     scopes: tuple[str, ...]

@@ -108,7 +108,5 @@ def find_variable(handler: LambdaFunction) -> dict[str, str]:
             undecorated = unwrap(value) if isinstance(value, FunctionType) else value
             if undecorated is handler:
                 return {"module": module.__name__, "file": module.__file__, "variable": variable}
-    message = (
-        "fresh=True needs `handler = serve(…)` in the module of its function: a fresh process imports it from there"
-    )
-    raise ValueError(message)
+    need = "fresh=True needs `handler = serve(…)` in the module of its function"
+    raise ValueError(f"{need}: a fresh process imports it from there")

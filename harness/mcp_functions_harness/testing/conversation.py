@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
 from mcp_functions.protocol.event_types import Event, Response
-from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.messages import Principal, value_at
 from mcp_functions.protocol.wire_types import ClientCapabilities, Params
 from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment
@@ -31,14 +31,14 @@ from mcp_functions_harness.testing.transcript import Transcript
 # claude.ai declares this
 WITH_APPS: ClientCapabilities = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
 WITH_TASKS: ClientCapabilities = {**EVERYTHING, "extensions": {EXTENSION_TASKS: {}}}
-# the milliseconds in which a worker, the function that runs tasks, must end
-WORKER_MS = 900_000
-# the official clients give up after as many
-MAX_ROUNDS_WITHOUT_QUESTION = 10
+WORKER_MS = 900_000  # in which a worker, the function that runs tasks, must end
+MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many
 
 
 class Conversation(Transcript):
     """A client's conversation with one function. Most methods return the conversation, so that calls can be chained.
+
+    `accept`, `decline` and `cancel` raise an AssertionError if nothing was asked.
 
     Attributes:
         function: the folder of the function.
@@ -139,31 +139,19 @@ class Conversation(Transcript):
         return list(completion["values"])
 
     def accept(self, /, **answers: object) -> Self:
-        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`.
-
-        Raises:
-            AssertionError: nothing was asked.
-        """
+        """Fill in forms: `accept(original={"id": 7})`. A form with one field takes its value: `accept(agree=True)`."""
         __tracebackhide__ = True
         self.check_asked(answers)
         contents = {key: self._content_of(key, answer) for key, answer in answers.items()}
         return self.answer(**{key: {"action": "accept", "content": content} for key, content in contents.items()})
 
     def decline(self, *keys: str) -> Self:
-        """Decline the named questions, or all of them.
-
-        Raises:
-            AssertionError: nothing was asked.
-        """
+        """Decline the named questions, or all of them."""
         __tracebackhide__ = True
         return self._refuse("decline", keys)
 
     def cancel(self, *keys: str) -> Self:
-        """Dismiss the named questions, or all of them, without an answer.
-
-        Raises:
-            AssertionError: nothing was asked.
-        """
+        """Dismiss the named questions, or all of them, without an answer."""
         __tracebackhide__ = True
         return self._refuse("cancel", keys)
 
@@ -265,10 +253,8 @@ class Conversation(Transcript):
         """Return the content of an answer; a value that is no mapping fills the first field of the form."""
         if isinstance(answer, Mapping):
             return answer
-        question = self.requests.get(key)
-        form = question["params"].get("requestedSchema", {}) if question else {}
-        first_field = next(iter(form.get("properties", [key])))
-        return {first_field: answer}
+        fields = value_at(self.requests, key, "params", "requestedSchema", "properties") or [key]
+        return {next(iter(fields)): answer}
 
     def _begin(self, method: str, params: Params) -> Self:
         self._method = method

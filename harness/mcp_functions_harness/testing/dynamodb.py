@@ -18,10 +18,8 @@ from mcp_functions_harness.testing.conditions import Item, invalid
 Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 
 OPERATIONS = ("GetItem", "PutItem", "DeleteItem")
-# the attribute with the key of an item
-KEY = "key"
-# AWS's own message
-WRONG_KEY = "The provided key element does not match the schema"
+KEY = "key"  # the attribute with the key of an item
+WRONG_KEY = "The provided key element does not match the schema"  # AWS's own message
 # Amazon DynamoDB developer guide, "Constraints"
 MAX_KEY_BYTES = 2048
 MAX_ITEM_BYTES = 400 * 1024

@@ -15,11 +15,11 @@ def find_called(handlers: Iterable[Handler[..., Any]], name: str | None) -> Hand
     Raises:
         ValueError: there is none of this name.
     """
-    callable_ones = [handler for handler in handlers if handler.kind in METHODS]
-    for handler in callable_ones:
+    called = [handler for handler in handlers if handler.kind in METHODS]
+    for handler in called:
         if name in {None, handler.name}:
             return handler
-    names = ", ".join(handler.name for handler in callable_ones) or "none (a resource is read: talk.read(uri))"
+    names = ", ".join(handler.name for handler in called) or "none (a resource is read: talk.read(uri))"
     raise ValueError(f"the function has no tool or prompt {name or ''}; it has: {names}")
 
 

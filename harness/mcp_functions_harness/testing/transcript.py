@@ -17,6 +17,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from mcp_functions.protocol.constants import META_FORM
+from mcp_functions.protocol.messages import value_at
 from mcp_functions.protocol.wire_types import Error, InputRequest, InputRequestParams, JSONRPCMessage, ResultObject
 from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.testing.failures import Failures
@@ -34,16 +35,12 @@ MAX_QUOTED = 200  # characters of the last message in the text of `check_asked`
 class Form(TypedDict, total=False):
     """The form of an app (MCP Apps), which a host shows for a result."""
 
-    # the tool that the form calls with the answers
-    tool: str
+    tool: str  # which the form calls with the answers
     state: str
-    # by key
-    questions: dict[str, InputRequestParams]
-    # when the call asked, and when its state expires, in unix milliseconds
-    asked: int
-    expires: int
-    # what the form's own requests return
-    status: str
+    questions: dict[str, InputRequestParams]  # by key
+    asked: int  # when the call asked, in unix milliseconds
+    expires: int  # when its state expires
+    status: str  # in the result of the form's own requests
 
 
 class Transcript:
@@ -101,8 +98,8 @@ class Transcript:
     @property
     def state(self) -> str:
         """The sealed state of the last round that returned one."""
-        states = [result["requestState"] for result in self._results() if "requestState" in result]
         __tracebackhide__ = True
+        states = [result["requestState"] for result in self._results() if "requestState" in result]
         if not states:
             raise AssertionError(self._explain_missing("requestState", self.body))
         return str(states[-1])
@@ -204,9 +201,8 @@ def questions_in(message: JSONRPCMessage) -> dict[str, InputRequest]:
 
 
 def _form_in(message: JSONRPCMessage) -> Form:
-    meta: Mapping[str, Any] = message.get("result", {}).get("_meta", {})
-    form: Form = meta.get(META_FORM, {})
-    return form
+    form: Form | None = value_at(message, "result", "_meta", META_FORM)
+    return form or {}
 
 
 def message_of(event_or_response: Mapping[str, Any]) -> JSONRPCMessage:
