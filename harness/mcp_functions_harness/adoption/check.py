@@ -65,12 +65,7 @@ class Report(NamedTuple):
 
 
 def check_sources(sources: Sources, places: Iterable[tuple[str, int]] = ()) -> Report:
-    """Check the source of a server.
-
-    Args:
-        sources: the files of the server.
-        places: where functions begin that the loaded server calls, as paths and lines: a source does not show each.
-    """
+    """Check the files of a server. `places` are paths and lines where handlers begin, which a source may not show."""
     files = _read_files(sources)
     asking: list[str] = []
     asking_in_two_ways: list[str] = []

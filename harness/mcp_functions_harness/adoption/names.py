@@ -245,17 +245,10 @@ def _has_variable(function: Function, name: str) -> bool:
 
 
 def evaluate(node: ast.expr | None, lookup: Callable[[str], Value], depth: int = 0) -> Value:
-    """Return the value of an expression.
-
-    Args:
-        node: the expression; None has the value NOTHING.
-        lookup: returns the value of a name.
-        depth: how many calls were entered before this expression.
-    """
+    """Return the value of an expression inside `depth` calls; `lookup` returns the value of a name."""
     if depth > MAX_DEPTH:
         return NOTHING
-    # the value of the expression is that of one of these
-    parts: list[ast.expr] = []
+    parts: list[ast.expr] = []  # the value of the expression is that of one of these
     match node:
         case ast.Name():
             return lookup(node.id)

@@ -38,14 +38,9 @@ class ServerFile(NamedTuple):
 
 
 def write(sources: Sources, variable: str, requirements: list[str], functions: Path, name: str | None) -> str:
-    """Write the folder of an adopted server; return the text for the terminal.
+    """Write the folder of a server, a variable of a module, into functions/; return the text for the terminal.
 
-    Args:
-        sources: the files of the server.
-        variable: the name of the server in its module.
-        requirements: the lines of requirements.txt.
-        functions: the project's `functions/`.
-        name: the function's name; None: the name of the server's file, or of the folder of server.py and main.py.
+    Without a name, the function has that of the server's file, or of the folder of server.py and main.py.
 
     Raises:
         Problem: the project cannot have the function, so nothing was written.

@@ -18,17 +18,11 @@ from mcp_functions_harness.problems import Problem
 
 @dataclass(kw_only=True)
 class Answers:
-    """Answers the questions of one call.
-
-    Attributes:
-        terminal: asks the user the questions that no option answers.
-        options: the values of --answer, by KEY or KEY.FIELD.
-        refusals: the actions of --decline and --cancel, by KEY.
-    """
+    """Answers the questions of one call. The user answers those at the terminal that no option answers."""
 
     terminal: Terminal
-    options: Mapping[str, str]
-    refusals: Mapping[str, Refusal]
+    options: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD
+    refusals: Mapping[str, Refusal]  # the actions of --decline and --cancel, by KEY
     # the message of each question that an option has answered, by key
     _answered: dict[str, str] = field(default_factory=dict, init=False)
 

@@ -40,15 +40,10 @@ from mcp_functions_harness.verification.server import Server, make_session
 
 @dataclass(eq=False)
 class CalledServer(Server):
-    """A client of the called server. The user's terminal shows notifications, and how a task goes on.
-
-    Attributes:
-        terminal: the user's terminal.
-        catalog: the catalog of the functions of a folder; None for a URL.
-    """
+    """A client of the called server. The user's terminal shows notifications, and how a task goes on."""
 
     terminal: Terminal = field(kw_only=True)
-    catalog: Catalog | None = field(default=None, kw_only=True)
+    catalog: Catalog | None = field(default=None, kw_only=True)  # of a folder; None for a URL
     _last_line: str = field(default="", init=False)  # the last line about a task
 
     def __post_init__(self) -> None:

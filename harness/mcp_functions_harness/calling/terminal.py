@@ -80,10 +80,18 @@ class Terminal:
                 return schema["default"]
             if not text and not required:
                 return None
+            if not text:
+                self.write("  an answer is needed")
+                continue
             try:
-                return values.read_valid(text, schema)
+                value = values.read(text, schema)
             except ValueError as error:
-                self.write(f"  {error}")
+                problem = str(error)
+            else:
+                problem = values.find_problem(value, schema)
+            if not problem:
+                return value
+            self.write(f"  {problem}")
 
 
 def _prompt_hint(schema: Schema, *, required: bool) -> str:

@@ -41,12 +41,7 @@ NOT_COPIED = ("__pycache__", ".*")
 
 
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
-    """Hold the conversation and show it.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the conversation differed from the expected one.
-    """
+    """Hold the conversation and show it."""
     with stage() as folder:
         _Pause(functions, folder, Transcript(out), runtime=runtime).run()
 

@@ -23,12 +23,7 @@ INVALID_STATE = -32602  # JSON-RPC's code for invalid params
 
 
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
-    """Hold the conversation and show it.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the conversation differed from the expected one.
-    """
+    """Hold the conversation and show it."""
     with stage() as folder, Harness(functions, state_dir=folder, runtime=runtime, reuse=False) as harness:
         transcript = Transcript(out)
         rounds = Rounds(folder / "conversation.json", transcript)

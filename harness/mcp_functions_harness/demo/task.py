@@ -26,12 +26,7 @@ KILLED = "  ---- its worker is killed (kill -9); the lease runs out, and the nex
 
 
 def run(functions: Path, out: TextIO) -> None:
-    """Call the tool as a client that supports tasks, and show the polls.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the task differed from the expected one.
-    """
+    """Call the tool as a client that supports tasks, and show the polls."""
     with (
         TemporaryDirectory() as state_dir,
         Harness(functions, state_dir=Path(state_dir), runtime=True, on_log=lambda _folder, _line: None) as harness,

@@ -14,28 +14,17 @@ from mcp_functions_harness.problems import Problem
 CONTENTS: dict[str, tuple[str, ...]] = {
     "Begin": ("start", "this-or", "writing-a-conversation", "own-resources"),
     "Bring what you have": (
-        "bring-your-server",
-        "porting-a-server",
-        "coming-from-await-elicit",
-        "coming-from-a-session-store",
+        "bring-your-server", "porting-a-server", "coming-from-await-elicit", "coming-from-a-session-store",
     ),
     "Ask and work": ("asking-anywhere", "may-this-happen-twice", "tasks", "skills"),
     "Deploy and operate": (
-        "identity",
-        "security",
-        "infrastructure-code",
-        "recipes",
-        "observability",
-        "settings",
-        "runbooks",
-        "costs",
-        "deploy-locally",
-        "sam-local",
+        "identity", "security", "infrastructure-code", "recipes", "observability", "settings", "runbooks", "costs",
+        "deploy-locally", "sam-local",
     ),
     "Clients and versions": ("compatibility", "legacy", "dialects", "changelog", "support"),
     "Measured": ("performance",),
     "Inside": ("contributing", "envelope", "sign-in"),
-}
+}  # fmt: skip
 PATHS = {
     "start": "README.md",
     "changelog": "CHANGELOG.md",
@@ -123,7 +112,7 @@ def located(path: str) -> Path:
 
 
 def find(wanted: str) -> Page:
-    """Return a page by its name, or by its path in the repository.
+    """Return a page by its name, or by its path in the repository: "security", or "docs/security.md".
 
     Raises:
         Problem: there is no such page.

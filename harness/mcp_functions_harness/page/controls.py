@@ -33,23 +33,14 @@ Control = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 @dataclass(eq=False, kw_only=True)
 class Controls:
-    """The controls of one harness.
+    """The controls of one harness."""
 
-    Attributes:
-        key_arn: the ARN of the harness's own key, the only one that opens states here.
-        lambdas: the functions, and the records of their invocations.
-        issuer: makes access tokens; None if the server wants no token.
-        directory: contains the functions' folders; a token of the page has the scopes that these need.
-        url: of the endpoint.
-        functions: returns the loaded functions by folder.
-    """
-
-    key_arn: str
-    lambdas: Lambdas
-    issuer: Issuer | None
-    directory: Path
-    url: str
-    functions: Callable[[], Mapping[str, Function]]
+    key_arn: str  # of the harness's own key, the only one that opens states here
+    lambdas: Lambdas  # the functions, and the records of their invocations
+    issuer: Issuer | None  # makes access tokens; None if the server wants no token
+    directory: Path  # of the functions' folders; a token of the page has the scopes that these need
+    url: str  # of the endpoint
+    functions: Callable[[], Mapping[str, Function]]  # returns the loaded functions by folder
 
     @property
     def by_name(self) -> dict[str, Control]:

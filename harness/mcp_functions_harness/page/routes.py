@@ -54,15 +54,10 @@ SECURITY_HEADERS = (
 
 @dataclass(eq=False, kw_only=True)
 class Page:
-    """Answers the requests for the page.
+    """Answers the requests for the page."""
 
-    Attributes:
-        port: this server's port.
-        controls: answers the page's scripts.
-    """
-
-    port: int
-    controls: Controls
+    port: int  # this server's
+    controls: Controls  # answers the page's scripts
 
     def __post_init__(self) -> None:
         """Find the page's files, and choose the token of this run, which only the page knows."""

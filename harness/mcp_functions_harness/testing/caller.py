@@ -36,14 +36,7 @@ class Caller(NamedTuple):
         return messages.message(method, params, request_id, self.capabilities)
 
     def event(self, message: JSONRPCMessage, route: str, moment: Moment, now: float) -> Event:
-        """Return API Gateway's event for a message.
-
-        Args:
-            message: a JSON-RPC request.
-            route: the path of the function at API Gateway, as in /mcp/book.
-            moment: the time and the ids of the request.
-            now: the time in unix seconds, from which the access token is valid for TOKEN_SECONDS.
-        """
+        """Return API Gateway's event for a message on a route, as in /mcp/book; `now` is in unix seconds."""
         event: Any = event_of_message(message, route, moment, self._authorizer(now))
         return cast("Event", event)
 

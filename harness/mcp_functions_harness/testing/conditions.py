@@ -31,11 +31,7 @@ def invalid(message: str) -> ClientError:
 
 
 def holds(item: Item, condition: Mapping[str, Any]) -> bool:
-    """Tell whether a condition holds for an item, which is {} if it is missing.
-
-    Args:
-        item: the stored item.
-        condition: the members of the request that state the condition; {} if it has none.
+    """Tell whether the condition of a request holds for the stored item; either is {} if it is missing.
 
     Raises:
         ClientError: DynamoDB would refuse the condition, or it is not supported here.

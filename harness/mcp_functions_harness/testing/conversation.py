@@ -38,10 +38,7 @@ MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many
 class Conversation(Transcript):
     """A client's conversation with one function. Most methods return the conversation, so that calls can be chained.
 
-    `accept`, `decline` and `cancel` raise an AssertionError if nothing was asked.
-
-    Attributes:
-        function: the folder of the function.
+    `accept`, `decline` and `cancel` raise an AssertionError if nothing was asked. `function` is the function's folder.
     """
 
     def __init__(  # noqa: PLR0913 - keywords, most of them rarely given

@@ -59,13 +59,8 @@ def deployed(
 def deployed_project(functions: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Deploy with what template.yaml declares: variables, and tables, buckets, queues and secrets.
 
-    A function may keep a client for all tests, so the addresses stay until the end of the block.
-
-    Args:
-        functions: the folder of the functions.
-
-    Returns:
-        What makes the context of one test, in which all of it is empty.
+    A function may keep a client for all tests, so the addresses stay until the end of the block. What the block gets
+    makes the context of one test, in which all of it is empty.
 
     Raises:
         Problem: the template cannot be read.
@@ -149,9 +144,7 @@ def _queue_invocation(request: HttpRequest) -> HttpResponse:
 def take_invocations(worker: str, task_id: str | None = None) -> Iterator[Event]:
     """Remove and yield the queued events of one worker, also those that it queues while it answers one.
 
-    Args:
-        worker: the name of the worker's Lambda function.
-        task_id: of one task, because another test may have left a task that it did not poll; None: of all tasks.
+    The events are of one task, because another test may have left a task that it did not poll; None: of all tasks.
     """
 
     def is_due(invocation: tuple[str, bytes]) -> bool:
