@@ -70,8 +70,7 @@ def check_sources(sources: Sources, places: Iterable[tuple[str, int]] = ()) -> R
     asking: list[str] = []
     asking_in_two_ways: list[str] = []
     unseen: dict[str, None] = {}
-    # a set, because an event of a loop is read twice
-    findings: set[Finding] = set()
+    findings: set[Finding] = set()  # a set, because an event of a loop is read twice
     for file in dict.fromkeys(files.values()):
         findings |= {*_find_http(file), *_find_catching(file)}
     for function in _handlers(files, set(places)):

@@ -46,7 +46,7 @@ def load(folder: str, module: str, variable: str) -> Found:
     """Load a server, which is a variable of a module in the function's folder, and examine it."""
     __import__(module)
     server = getattr(sys.modules[module], variable)
-    # only for a server that loads: `mcp` may be missing
+    # `mcp` may be missing
     from mcp_functions.adopt import adopt, library, options
     from mcp_functions.handlers.catalog import UNLISTED_KEY
 

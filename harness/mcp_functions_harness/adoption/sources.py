@@ -166,8 +166,7 @@ def _find_installed(first: str) -> importlib.machinery.ModuleSpec | None:
 def _imported(tree: ast.Module, package: list[str]) -> Iterator[tuple[str, int]]:
     """Return the dotted names of the modules that a file of a package imports, with their lines."""
     nodes: list[ast.AST] = [tree]
-    # the list grows by the parts of each node
-    for node in nodes:
+    for node in nodes:  # the list grows by the parts of each node
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         if isinstance(node, ast.ImportFrom):

@@ -99,8 +99,7 @@ def source_of(node: ast.AST) -> ast.expr | None:
 def variables_of(body: Iterable[ast.AST]) -> Iterator[tuple[str, ast.expr | None]]:
     """Return the names that statements assign, with their expressions; not those of functions and classes inside."""
     waiting = list(body)
-    # the list grows by the parts of each node
-    for node in waiting:
+    for node in waiting:  # the list grows by the parts of each node
         if not isinstance(node, ast.Delete | ast.AugAssign):
             yield from ((target.id, source_of(node)) for target in targets_of(node) if isinstance(target, ast.Name))
         if not isinstance(node, DEFINITIONS):

@@ -36,16 +36,15 @@ def read(text: str, schema: Schema) -> JSONValue:
         return text
     if value_type == "boolean" and text.lower() in BOOLEANS:
         return BOOLEANS[text.lower()]
-    # [ begins JSON
-    if value_type == "array" and not text.startswith("["):
+    is_json = text.startswith("[")
+    if value_type == "array" and not is_json:
         return [read(part.strip(), _items(schema)) for part in text.split(",")]
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        # the schema allows any type, so a text that is not JSON is a string
+        # A schema without a type allows any text. For another one the error of JSON would not help the user.
         if value_type is None:
             return text
-        # the user did not mean JSON, so its error would not help
         raise ValueError(f"{text!r} is no {EXPECTED_INPUT.get(str(value_type), value_type)}") from None
 
 
@@ -88,8 +87,7 @@ def find_problem(value: JSONValue, schema: Schema) -> str:
     if error is None:
         return ""
     path = ".".join(map(str, error.absolute_path))
-    in_one_line = " ".join(error.message.split())
-    reason = in_one_line[:MAX_REASON]
+    reason = " ".join(error.message.split())[:MAX_REASON]
     return f"{path}: {reason}" if path else reason
 
 

@@ -69,8 +69,7 @@ def advance(file: Path, answers: Contents) -> ResultObject:
     return result
 
 
-# the names of the client
-async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001
+async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the client's names
     """Answer no form. With this callback the client says that it supports forms; the demos answer them themselves."""
     return ElicitResult(action="cancel")
 

@@ -70,7 +70,7 @@ class _Pause:
         write(f"The client has left {', '.join(self._rounds.read_file())}")
         write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
-        # only the key survives
+        # the key alone survives
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")
         with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()

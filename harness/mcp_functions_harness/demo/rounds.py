@@ -92,11 +92,9 @@ class Transcript:
 class Rounds:
     """Runs the rounds of one call. Between two rounds only the client's file is kept."""
 
-    # has the URL, the tool's name and its arguments; after a round also its questions and its state
-    file: Path
+    file: Path  # holds the Call
     transcript: Transcript
-    # of the tool, one in each round
-    invocations: list[Invocation] = field(default_factory=list, init=False)
+    invocations: list[Invocation] = field(default_factory=list, init=False)  # of the tool, one in each round
 
     def begin(self, functions: Path, harness: Harness) -> None:
         """Write the call into the file.

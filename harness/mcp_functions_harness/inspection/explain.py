@@ -105,7 +105,8 @@ def explain(
     reasons = [_unseal(Envelope(server_keyring, max_age=max_age), token)[1], _compare_scope(scope, keys)]
     lines = [*public.lines, *_scope_lines(scope, keys)]
     if scope is None or payload is None or claims is None:
-        return Explanation(tuple(lines), _each_once([*reasons, reason or "claims"]))
+        each_once = dict.fromkeys(filter(None, [*reasons, reason or "claims"]))
+        return Explanation(tuple(lines), tuple(each_once))
     # 4. Compare the claims.
     binding = claims_check.bind(f"{scope.service}/{scope.stage}", request, claims)
     claim_reasons = claims_check.find_reasons(payload, binding, claims, now=now, lifetime=max_age)
@@ -130,10 +131,6 @@ def _scope_lines(scope: Scope | None, keys: KeySource) -> list[str]:
         return []
     name = f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
     return [line("scope", f"{name}, not that of the request" if _compare_scope(scope, keys) else name)]
-
-
-def _each_once(reasons: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, reasons)))
 
 
 def _open(

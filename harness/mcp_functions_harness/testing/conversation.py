@@ -70,8 +70,7 @@ class Conversation(Transcript):
         """
         super().__init__()
         self._handler = unwrap(handler)
-        # the seconds by which the clock is ahead of the function's own
-        self._ahead = 0.0
+        self._ahead = 0.0  # the seconds by which the clock is ahead of the function's own
         self._answer_event = answer_in_process if fresh else answer_in_container
         if fresh:
             find_variable(self._handler)
@@ -274,8 +273,7 @@ class Conversation(Transcript):
         response, self._failures = self._run(as_lambda_reads_it, Context(f"{environment.STACK}_{self.function}"))
         self.raised = self._failures.last
         if self.raised and ends_test(self.raised):
-            # `pytest.fail()` ends the test also where a function calls it
-            raise self.raised
+            raise self.raised  # `pytest.fail()` ends the test also where a function calls it
         self.rounds.append((event, response))
         story.note(self)
         return self

@@ -116,7 +116,7 @@ class _Tables:
     def reset(self) -> None:
         """Begin again, with empty tables."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        # makes it at the first call, because importing moto takes long
+        # Importing moto takes long, so the first call makes it.
         self._moto = cache(lambda: dynamodb.Moto(*self._tables))
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -26,7 +26,7 @@ INDENT = " " * 5
 ACCEPTED = {"action", "content"}  # the members of an answer that fills in a form
 VERBS = {"decline": "declines", "cancel": "cancels"}
 
-# of the running test; module-level, because the pytest plugin reads it
+# The conversations of the running test. The pytest plugin reads them.
 _talks: list[Transcript] = []
 
 
