@@ -53,14 +53,12 @@ class Terminal:
         """
         click.echo(safe_line(prompt), nl=False, file=self._out)
         line = sys.stdin.readline()
-        has_ended = not line
+        has_ended = not line  # at a terminal, by Ctrl-D
         if not sys.stdin.isatty():
-            # ends the line of the prompt, as the Enter key does at a terminal
-            self.write("")
+            self.write("")  # ends the line of the prompt, as the Enter key does at a terminal
             if has_ended:
                 raise InputEnded
         elif has_ended:
-            # Ctrl-D
             raise QuestionRefused(action="cancel")
         answer = line.strip()
         if answer in REFUSALS:
@@ -80,18 +78,10 @@ class Terminal:
                 return schema["default"]
             if not text and not required:
                 return None
-            if not text:
-                self.write("  an answer is needed")
-                continue
             try:
-                value = values.read(text, schema)
+                return values.read_valid(text, schema)
             except ValueError as error:
-                problem = str(error)
-            else:
-                problem = values.find_problem(value, schema)
-            if not problem:
-                return value
-            self.write(f"  {problem}")
+                self.write(f"  {error}")
 
 
 def _prompt_hint(schema: Schema, *, required: bool) -> str:

@@ -22,6 +22,21 @@ EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}  # by 
 MAX_REASON = 200  # characters of jsonschema's reason, which may contain a whole value
 
 
+def read_valid(text: str, schema: Schema) -> JSONValue:
+    """Read a value that fits its schema.
+
+    Raises:
+        ValueError: the text is empty, or does not fit; the message says why.
+    """
+    if not text:
+        raise ValueError("an answer is needed")
+    value = read(text, schema)
+    problem = find_problem(value, schema)
+    if problem:
+        raise ValueError(problem)
+    return value
+
+
 def read(text: str, schema: Schema) -> JSONValue:
     """Read a value of the schema's type. The schema's other rules are not checked.
 

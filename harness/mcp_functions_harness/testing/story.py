@@ -12,7 +12,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from mcp_functions.protocol.wire_types import InputRequest, InputRequestParams, JSONRPCMessage, ResultObject, Schema
 from mcp_functions_harness.client import messages
@@ -48,15 +48,13 @@ def _lines(talk: Transcript) -> Iterator[str]:
     open_questions: Questions = {}
     for number, (event, response) in enumerate(talk.rounds, start=1):
         request, message = message_of(event), message_of(response)
-        params: Mapping[str, Any] = request.get("params", {})
-        # a form sends them to its tool, as an argument
-        answers = params.get("inputResponses") or params.get("answers") or {}
+        answers = request.get("params", {}).get("inputResponses") or {}
         sent = _answered(answers, open_questions) if answers else [_call(request)]
         for line in sent:
             yield _short(f"{number:<3}{line}")
         questions = questions_in(message)
-        asked_again = {key: question for key, question in open_questions.items() if key in answers}
-        received = _asked(questions, asked_again) if questions else [_ending(message)]
+        answered = {key: question for key, question in open_questions.items() if key in answers}
+        received = _asked(questions, answered) if questions else [_ending(message)]
         for line in received:
             yield _short(f"{INDENT}{line}")
         open_questions = questions or open_questions
@@ -65,7 +63,7 @@ def _lines(talk: Transcript) -> Iterator[str]:
 def _answered(answers: Mapping[str, object], open_questions: Questions) -> Iterator[str]:
     """Yield a line for each answer of the client."""
     for key, answer in answers.items():
-        action = answer.get("action") if isinstance(answer, dict) else None
+        action = str(answer.get("action")) if isinstance(answer, dict) else ""
         said = f"{VERBS[action]} {key}" if action in VERBS else f"answers {key}: {_json(answer)}"
         yield said if key in open_questions else f"{said}, which nobody asked"
 

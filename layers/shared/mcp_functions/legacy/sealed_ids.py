@@ -62,4 +62,5 @@ class SealedIds:
         if not plaintext.startswith(self._prefix):
             raise InvalidRequestState(reason="label")
         document = plaintext.removeprefix(self._prefix).decode("utf-8", "surrogatepass")
-        return dict(json.loads(document))
+        data: dict[str, Any] = json.loads(document)
+        return data
