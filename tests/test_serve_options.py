@@ -13,9 +13,10 @@ import mcp_types
 import pytest
 from mcp.server.mcpserver import MCPServer
 
-from mcp_functions import Call, Elicit, ToolError, prompt, resource, serve, serve_catalog, tool
+from mcp_functions import Elicit, ToolError, prompt, resource, serve, serve_catalog, tool
 from mcp_functions.adopt import adopt
 from mcp_functions.handlers import catalog
+from mcp_functions.hooks import Call
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import wire
@@ -90,6 +91,11 @@ def test_server_info_may_be_a_model_of_the_sdk() -> None:
     ]
 
 
+@pytest.mark.parametrize("icons", [[], ()])
+def test_a_server_without_icons_publishes_no_null(icons: Any) -> None:  # noqa: ANN401
+    assert server_info_of(ask(serve(add, server_info={"icons": icons}), "tools/list"))["icons"] == []
+
+
 def test_the_endpoint_has_its_own_server_info_and_the_instructions_of_its_functions(tmp_path: Path) -> None:
     offered = catalog.build_project(
         {
@@ -119,7 +125,7 @@ def test_the_server_info_of_functions_does_not_change_that_of_the_endpoint() -> 
 
 def test_serve_does_not_change_the_decorated_handler() -> None:
     serve(add, instructions="Add with care.", around=record_calls, errors=(LookupError,))
-    assert (add.server_description, add.around, add.errors) == ({}, None, frozenset())
+    assert (add.server_description, add.hook, add.errors) == ({}, None, frozenset())
 
 
 @pytest.mark.parametrize(
@@ -128,7 +134,7 @@ def test_serve_does_not_change_the_decorated_handler() -> None:
         ({"instructions": 7}, "instructions is text"),
         ({"server_info": {"website": "https://example.com"}}, "it says 'website', which is not known"),
         ({"server_info": {"websiteUrl": "example.com"}}, "websiteUrl must be an http:// or https:// URL"),
-        ({"server_info": {"icons": [{}]}}, "an icon needs src"),
+        ({"server_info": {"icons": [ICON, {}]}}, r"server_info: icons\[1\] needs src"),
         ({"around": "hook"}, "around is a function that takes a Call"),
     ],
 )

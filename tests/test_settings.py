@@ -190,4 +190,4 @@ def test_the_server_names_itself_with_name_and_version() -> None:
 @pytest.mark.parametrize(("mode", "scope"), [("iam", "private"), ("jwt", "private"), ("none", "public")])
 def test_lists_have_a_public_cache_scope_only_without_sign_in(mode: str, scope: str) -> None:
     settings = Settings({"MCP_STACK": "shop", **JWT_SETTINGS, "MCP_AUTH_MODE": mode, "MCP_LIST_TTL_MS": "5"})
-    assert settings.cache == {"ttlMs": 5, "cacheScope": scope}
+    assert settings.cache_hints == {"ttlMs": 5, "cacheScope": scope}

@@ -433,7 +433,7 @@ def test_a_state_that_was_sealed_before_states_named_their_table_continues(
     pay: Worker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(single_use, "note_table", lambda record, _name: record)
+        patch.setattr(single_use, "TABLE_KEY", "of yesterday")
         state = begin_payment(pay)
     assert send(pay, state, APPROVE).questions == ["note"]
 

@@ -4,14 +4,18 @@ No `from __future__ import annotations` here: the functions below are read as an
 """
 
 from datetime import date
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mcp_types as sdk
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import CallToolResult, Image, ResourceContents, Text, prompt, resource, tool
+from mcp_functions import prompt, resource, tool
+from mcp_functions.content import CallToolResult, Image, ResourceContents, Text
 from mcp_functions.protocol.errors import DeveloperError
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ResultObject
 
 PICTURE = {"type": "image", "data": "AA==", "mimeType": "image/png"}
 
@@ -20,7 +24,7 @@ def text(words: str) -> dict[str, Any]:
     return {"type": "text", "text": words}
 
 
-def result_of(value: object, annotation: object = object) -> dict[str, Any]:
+def result_of(value: object, annotation: object = object) -> "ResultObject":
     """Call a tool that returns a value."""
 
     def returning():  # type: ignore[no-untyped-def]  # noqa: ANN202 - the next line says it

@@ -67,16 +67,17 @@ ASKING = TOOL | CALLS | {
     "seal.envelope", "seal.key_choice", "seal.keyring", "seal.keys", "seal.kms",
     "seal.request_state", "seal.resets", "seal.token_format",
 }  # fmt: skip
+PYDANTIC = {"schemas.pydantic_cores", "schemas.pydantic_schemas", "schemas.pydantic_types"}
 KEEPING = {"store", "store.blobs", "store.dynamodb", "store.sealed_table", "store.table"}
 OWN = {
     "list": FRONT_DOOR,
     "forward": FRONT_DOOR,
     "scalar": TOOL,
-    "model": TOOL | {"schemas.class_types", "schemas.pydantic_types"},
+    "model": TOOL | PYDANTIC | {"schemas.class_types"},
     "record": TOOL | {"schemas.annotations", "schemas.class_types"},
-    "asking": ASKING | {"schemas.pydantic_types"},
+    "asking": ASKING | PYDANTIC,
     "choice": ASKING,
-    "form": ASKING,
+    "form": ASKING | {"annotated"},
 }
 FORBIDDEN = {
     "list": LEAN,

@@ -13,7 +13,7 @@ from mcp_functions.protocol import header_parameters
 from mcp_functions.protocol.errors import HeaderMismatch
 from tests.support import wire
 
-SCHEMA: dict[str, Any] = {
+SCHEMA: Any = {
     "type": "object",
     "properties": {
         "region": {"type": "string", "x-mcp-header": "Region"},

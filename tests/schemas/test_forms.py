@@ -10,7 +10,7 @@ import enum
 import re
 from dataclasses import make_dataclass
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from annotated_types import Interval
@@ -20,10 +20,14 @@ from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
 from typing_extensions import TypedDict
 
-from mcp_functions import Between, Elicit, Format, Length, Number, Title, Titles, tool
+from mcp_functions import Elicit, tool
+from mcp_functions.annotated import Between, Format, Length, Number, Title, Titles
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import Form, InvalidAnswer, read_form
 from tests.support.conversations import talk_to
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Schema
 
 PRIMITIVE_SCHEMA: TypeAdapter[Any] = TypeAdapter(types.PrimitiveSchemaDefinition)
 
@@ -65,9 +69,8 @@ def read_as_form(annotation: Any, *, camel_case: bool = False) -> Form:  # noqa:
     return read_form(annotation, "field", camel_case=camel_case)
 
 
-def field_schema(annotation: Any, default: Any = ...) -> dict[str, Any]:  # noqa: ANN401 - an annotation
-    schema: dict[str, Any] = read_as_form(model_of(annotation, default)).schema()["properties"]["field"]
-    return schema
+def field_schema(annotation: Any, default: Any = ...) -> "Schema":  # noqa: ANN401 - an annotation
+    return read_as_form(model_of(annotation, default)).schema()["properties"]["field"]
 
 
 FIELDS: list[tuple[Any, dict[str, Any]]] = [

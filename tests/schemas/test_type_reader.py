@@ -544,6 +544,11 @@ def test_a_model_does_not_convert_a_value_of_another_json_type(value: object) ->
         read_type(Point).read(value)
 
 
+def refuse(_value: int) -> int:
+    """Refuse each value, as an author does."""
+    raise ValueError("Input is refused")
+
+
 @pytest.mark.parametrize(
     ("annotation", "value", "reason"),
     [
@@ -567,6 +572,9 @@ def test_a_model_does_not_convert_a_value_of_another_json_type(value: object) ->
         (Annotated[int, limits.Le(4)], 5, "must be at most 4"),
         (Annotated[str, limits.MaxLen(4)], "hunter2", "must have at most 4 characters"),
         (Annotated[int, Field(ge=1)], 0, "must be at least 1"),
+        # pydantic's own text begins with "Input ", and an author's text may begin with it, too.
+        (dict[str, Annotated[int, Field(multiple_of=2)]], {"a": 3}, "a should be a multiple of 2"),
+        (Annotated[int, pydantic.AfterValidator(refuse)], 7, "Input is refused"),
     ],
 )
 def test_the_error_names_the_place_but_does_not_quote_the_value(annotation: Any, value: object, reason: str) -> None:  # noqa: ANN401

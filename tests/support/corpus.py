@@ -7,7 +7,7 @@ The corpus has no type of which pydantic itself cannot read what it writes, by t
 
     12448    a dict whose keys are a Flag
 
-The toolkit changes three things of pydantic, so that these types are in the corpus (`pydantic_types._mended`):
+The toolkit changes three things of pydantic, so that these types are in the corpus (`schemas.pydantic_cores`):
 
     8708, 9968      a member of an Enum in a Literal cannot be read from JSON
     10629           an Enum whose values are tuples cannot be read from JSON

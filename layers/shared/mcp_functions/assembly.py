@@ -96,7 +96,6 @@ class Parts:
 
     def make_seals(self) -> SealFactory:
         """Make what encrypts. If the function has no keys, its first use fails."""
-        # many functions seal nothing
         from mcp_functions.dispatch.seal_factory import SealFactory
 
         return SealFactory(self.settings, self.service, self.options.wrapping, self.options.codec, now=self.now)
@@ -104,7 +103,6 @@ class Parts:
     @cached_property
     def invoke_worker(self) -> Callable[[str, str | None], None]:
         """Invokes the worker of this function for the id and the owner of a task."""
-        # few functions have tasks
         from mcp_functions.tasks.task_store import WorkerInvoker
 
         # The worker of the same version or alias (qualifier) is invoked: another version might not know these states.
@@ -126,7 +124,6 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
     # Tasks: a tool has `task=…`.
     tasks = run_task = None
     if any(handler.task for handler in handlers) and parts.seals and is_deployed("tasks"):
-        # few functions have tasks
         from mcp_functions.tasks import methods, task_store, worker
 
         table = parts.seals.table(settings.max_task_ttl)
@@ -144,7 +141,6 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
 
     server: Any = front_door
     if front_door is None:
-        # `serve` has imported it at init
         from mcp_functions.dispatch.dispatcher import Dispatcher
 
         server = Dispatcher(handlers, settings, make_conversations, tasks, _catalog_with_skills(parts))
@@ -178,7 +174,6 @@ def _make_translator(
     parts: Parts, answer: Callable[[Request], AnyResult], catalog: Catalog, front_door: Forwarder | None
 ) -> FrontDoorDialects | FunctionDialects:
     """Make what translates the requests of dialects for `answer`, in a front door or in a function with handlers."""
-    # few deployments have one
     from mcp_functions import dialects
 
     loaded = dialects.load(parts.settings.dialects)
@@ -200,7 +195,6 @@ def _catalog_with_skills(parts: Parts) -> Catalog | None:
     """Return the catalog of a function with `serve(skills=…)`; None for any other function."""
     if parts.options.skills is None or not is_deployed("skills"):
         return None
-    # few functions have skills
     from mcp_functions.handlers import catalog
     from mcp_functions.skills import Bundle
 
@@ -212,7 +206,6 @@ def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], A
     """Return what answers requests of a dispatcher or a front door; each caller sees what its scopes let it see."""
     answer: Callable[[Request], AnyResult] = server.answer
     if "hidden" in server.catalog:
-        # few deployments hide anything
         from mcp_functions.visibility import PerCaller
 
         answer = PerCaller(server.catalog, settings, lambda shown: server.showing(shown).answer).answer

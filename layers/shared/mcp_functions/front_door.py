@@ -141,7 +141,6 @@ class FrontDoor:
 
     def _forward_task(self, request: Request) -> AnyResult:
         """Forward a request about a task to the function that keeps the task."""
-        # few deployments have tasks
         from mcp_functions.tasks import task_requests
 
         task_id = task_requests.read_task_id(request)
@@ -175,7 +174,6 @@ class FrontDoor:
         name = f"{self._settings.stack}_{function}{self._settings.qualifier}"
         event = request.event
         if self._settings.earlier_revisions and META_CLIENT_REVISION in request.params["_meta"]:
-            # no other client needs it
             from mcp_functions.legacy import forwardable_event
 
             event = forwardable_event(request)

@@ -94,8 +94,7 @@ def serve(  # noqa: PLR0913 - each is an option of the public API
         ValueError: two handlers have the same name.
     """
     if wrapping is not None and codec is not None:
-        message = "serve() takes wrapping or codec: a codec wraps its own keys"
-        raise TypeError(message)
+        raise TypeError("serve() takes wrapping or codec: a codec wraps its own keys")
     _check_handlers(handlers, around)
     about = catalog.describe_server(instructions, server_info)
     error_classes = read_errors(errors)
@@ -111,14 +110,13 @@ def _check_handlers(handlers: Sequence[object], around: object) -> None:
     """Refuse an argument that is no handler, and a hook that cannot run, with a TypeError."""
     for handler in handlers:
         if not isinstance(handler, Handler):
-            message = f"serve() takes what @tool, @prompt or @resource made, not {handler!r}"
-            raise TypeError(message)
+            raise TypeError(f"serve() takes what @tool, @prompt or @resource made, not {handler!r}")
         if around is not None and not isinstance(handler, FunctionHandler):
-            message = "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
-            raise TypeError(message)
+            raise TypeError(
+                "around is for @tool, @prompt and @resource: an adopted server has the middleware of its library"
+            )
     if around is not None and not callable(around):
-        message = "around is a function that takes a Call and returns a context manager"
-        raise TypeError(message)
+        raise TypeError("around is a function that takes a Call and returns a context manager")
 
 
 def _make_endpoint(options: Options, function_name: str, now: Clock) -> Endpoint:

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.scopes import Hierarchy
-    from mcp_functions.protocol.wire_types import Implementation
+    from mcp_functions.protocol.wire_types import Implementation, ResultObject
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 
-NONE: tuple[str, ...] = ()  # the default of lists
+# defaults
+NONE: tuple[str, ...] = ()
+ON = True
 Value = TypeVar("Value")
 Choice = TypeVar("Choice", bound=str)
 
@@ -99,8 +101,7 @@ def read_words(text: str) -> tuple[str, ...]:
 def number(text: str) -> int:
     """Read a whole number."""
     if not re.fullmatch(r"\d+", text):
-        message = "must be a whole number"
-        raise ValueError(message)
+        raise ValueError("must be a whole number")
     return int(text)
 
 
@@ -117,8 +118,7 @@ def one_of(*choices: Choice) -> Callable[[str], Choice]:
             if text == choice:
                 return choice
         *others, last = choices
-        message = f"must be {', '.join(others)} or {last}"
-        raise ValueError(message)
+        raise ValueError(f"must be {', '.join(others)} or {last}")
 
     return read
 
@@ -131,8 +131,7 @@ def switch(text: str) -> bool:
 def read_revision(text: str) -> str:
     """Read a revision of the specification, which is a date."""
     if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
-        message = "must be a revision, as in 2025-11-25"
-        raise ValueError(message)
+        raise ValueError("must be a revision, as in 2025-11-25")
     return text
 
 
@@ -141,8 +140,7 @@ def read_hierarchy(text: str) -> Hierarchy:
     try:
         return scopes.read_hierarchy(text)
     except ValueError as error:
-        message = f"holds {error}: write chains, the broadest scope first, as in a > b > c, d > b"
-        raise ValueError(message) from None
+        raise ValueError(f"holds {error}: write chains, the broadest scope first, as in a > b > c, d > b") from None
 
 
 class Settings:
@@ -210,8 +208,7 @@ class Settings:
     # ---- Which clients of other protocols are answered
     dialects = Setting("MCP_DIALECTS", NONE, read_items, "dialects",
         "Proposals for MCP that clients may use with this server.")
-    # the default
-    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", True, switch, "legacy",  # noqa: FBT003
+    earlier_revisions = Setting("MCP_EARLIER_REVISIONS", ON, switch, "legacy",
         "Whether clients of 2025 are answered.")
     session_seconds = Setting("MCP_SESSION_SECONDS", 24 * 3600, positive, "legacy",
         "How long a session of a client of 2025 lasts.")
@@ -233,8 +230,9 @@ class Settings:
         self.server_name = environ.get("MCP_SERVER_NAME", self.stack)
         self.is_sam_local = bool(environ.get("AWS_SAM_LOCAL"))
         if self.stopped_callers and not self.caller_key_arn:
-            reason = "MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
-            raise Misconfigured(reason=reason)
+            raise Misconfigured(
+                reason="MCP_STOPPED_CALLERS needs MCP_LOG_CALLERS: without its key nobody knows these callers"
+            )
         if self.takes_tokens:
             self._check_tokens()
         # A feature whose folder is not in the layer is off.
@@ -250,8 +248,9 @@ class Settings:
             required["MCP_OAUTH_CLIENT_ID"] = self.oauth_client_id.strip(", ")
         for name, value in required.items():
             if not value:
-                reason = f"AuthMode is {self.auth_mode}, but {name} is not set: a token could be for anybody"
-                raise Misconfigured(reason=reason)
+                raise Misconfigured(
+                    reason=f"AuthMode is {self.auth_mode}, but {name} is not set: a token could be for anybody"
+                )
         _check_url("MCP_RESOURCE_URL", self.resource_url, "the URL that clients connect to")
         _check_url("MCP_OAUTH_URL", self.oauth_url, "the URL of the sign-in front")
 
@@ -270,7 +269,7 @@ class Settings:
         return {"name": self.server_name, "version": self.server_version}
 
     @property
-    def cache(self) -> dict[str, Any]:
+    def cache_hints(self) -> ResultObject:
         """The caching hints of lists. Only lists that anybody may read are "public"."""
         return {"ttlMs": self.list_ttl_ms, "cacheScope": "public" if self.auth_mode == "none" else "private"}
 
@@ -278,8 +277,7 @@ class Settings:
 @cache
 def is_deployed(room: str) -> bool:
     """Tell whether the layer has the folder of an optional feature, as "legacy". An operator may delete it."""
-    # slow to import
-    return os.path.isdir(os.path.join(os.path.dirname(__file__), room))  # noqa: PTH112, PTH118, PTH120
+    return os.path.isdir(f"{os.path.dirname(__file__)}/{room}")  # noqa: PTH112, PTH120 - pathlib is slow to import
 
 
 def _check_url(name: str, url: str, meaning: str) -> None:

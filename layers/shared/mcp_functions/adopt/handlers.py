@@ -7,7 +7,7 @@ has no entry, and the name `UNLISTED_KEY`. It serves the names that the lists le
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mcp_functions import observability
 from mcp_functions.adopt.server import AdoptedError
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ListEntry
+    from mcp_functions.protocol.wire_types import ListEntry, ResultObject
     from mcp_functions.rounds.round import Round
 
 # the name of a handler without an entry, in errors and in the log
@@ -82,7 +82,7 @@ class AdoptedHandler(Handler[..., Any]):
         """Return the handler's entry, as the server lists it; empty without one."""
         return self._entry.copy()
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Mapping[str, Any], round_: Round | None) -> ResultObject:
         """Run one round of a request.
 
         Raises:
@@ -93,7 +93,8 @@ class AdoptedHandler(Handler[..., Any]):
             rule = "an adopted handler runs in a round"
             raise DeveloperError(rule)
         with _hidden_exceptions(self.missing_arguments(params)):
-            return self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
+            result = self._server.call(self.method, params, round_, self.name_in_errors, replays=self.replays)
+        return cast("ResultObject", result)
 
     def missing_arguments(self, params: Mapping[str, Any]) -> list[str]:
         """Return the required arguments that a request lacks. The entry of a prompt names them."""
@@ -101,14 +102,14 @@ class AdoptedHandler(Handler[..., Any]):
         arguments = self._entry.get("arguments", ())
         return [each["name"] for each in arguments if each.get("required") and each["name"] not in given]
 
-    def pass_on(self, request: Request) -> dict[str, Any]:
+    def pass_on(self, request: Request) -> ResultObject:
         """Answer a completion, or a request of an extension of the server.
 
         Raises:
             AdoptedError: the server answered with a JSON-RPC error.
         """
         with _hidden_exceptions():
-            return self._server.answer(request.method, request.params, request)
+            return cast("ResultObject", self._server.answer(request.method, request.params, request))
 
 
 class AdoptedTool(AdoptedHandler):

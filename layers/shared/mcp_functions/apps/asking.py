@@ -12,7 +12,7 @@ If neither can ask, the call ends, and its result says why (`rounds.unfinished`)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.apps.answer_tools import FORM, MODEL
 from mcp_functions.protocol.constants import META_FORM
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject, ResultObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
@@ -95,7 +95,7 @@ def _is_consent(question: JSONObject) -> bool:
 
 def make_result(
     answer_tool: AnswerTool, handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> dict[str, Any]:
+) -> ResultObject:
     """Write the complete result that asks the questions; `now` is in unix seconds."""
     if answer_tool is FORM:
         return _result_for_form(handler, questions, state, now)
@@ -104,7 +104,7 @@ def make_result(
 
 def _result_for_form(
     handler: AskingHandler, questions: Mapping[str, JSONObject], state: str, now: float
-) -> dict[str, Any]:
+) -> ResultObject:
     """Write the result that the form shows. It is no error: `listings` removes the `outputSchema`."""
     asked_ms = int(now * 1000)
     form = {
@@ -125,12 +125,12 @@ def _result_for_form(
     return {"content": [{"type": "text", "text": text}], "isError": False, "_meta": {META_FORM: form}}
 
 
-def result_for_check() -> dict[str, Any]:
+def result_for_check() -> ResultObject:
     """Write the result for a form that asks whether it can still be answered: it can."""
     return {"content": [], "isError": False, "_meta": {META_FORM: {"status": "open"}}}
 
 
-def _result_for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> dict[str, Any]:
+def _result_for_model(handler: AskingHandler, questions: Mapping[str, JSONObject], state: str) -> ResultObject:
     """Write the result that tells the model what to ask the user, and how to pass on the answer."""
     call = f'call {handler.name}{MODEL.suffix} with "state": "{state}"'
     if questions:

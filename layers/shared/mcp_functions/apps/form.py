@@ -5,10 +5,10 @@ A host shows the page in a frame beside a pending result, and gives it that resu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import ListEntry
+    from mcp_functions.protocol.wire_types import ContentBlock, ListEntry, ResultObject
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def entry() -> ListEntry:
     }
 
 
-def contents() -> dict[str, Any]:
+def contents() -> ResultObject:
     """Write the result of `resources/read`."""
     page = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": FILE.read_text(encoding="utf-8"), "_meta": UI}
-    return {"contents": [page], "ttlMs": DAY_MS, "cacheScope": "public"}
+    return {"contents": [cast("ContentBlock", page)], "ttlMs": DAY_MS, "cacheScope": "public"}

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
@@ -32,35 +32,55 @@ from mcp_functions.settings import is_deployed
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.dispatch.single_use import RoundClaim
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import InputRequest, ResultObject
     from mcp_functions.rounds.audit import AuditRecord
-    from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates, RoundStart
     from mcp_functions.tasks.methods import Tasks
 
 
-class _Call(NamedTuple):
-    """A call of a handler, and the round of it that this request runs."""
+class RoundOfCall(NamedTuple):
+    """The round of a call that this request runs.
 
-    # a call of the handler; a call of an answer tool was rewritten as one (`answer_calls`)
+    Attributes:
+        request: calls the handler; a call of an answer tool was rewritten as such a call (`answer_calls`).
+        handler: the handler that is called.
+        start: the verified state of the request, and what binds a state to this call.
+        round: the round, as the author's function sees it.
+        answer_tool: the answer tool that the client calls; None if it calls the handler itself.
+    """
+
     request: Request
     handler: Handler[..., Any]
-    start: RoundStart  # the verified state of the request, and what binds a state to this call
+    start: RoundStart
     round: Round
-    # the answer tool that the request calls; None if it calls the handler itself
     answer_tool: AnswerTool | None
 
     @property
     def answered_by(self) -> str:
         """Who gave the answers of this request, for the audit and the log."""
         return self.answer_tool.answered_by if self.answer_tool else "client"
+
+    @property
+    def client_continues(self) -> bool:
+        """Whether the client sends the next request after an `input_required` result, with all answers."""
+        if self.answer_tool:
+            return False
+        declared = self.request.capabilities
+        if self.round.requests:
+            return not missing_capabilities(self.round.requests.values(), declared)
+        # The client only has to repeat its request with the new state.
+        if shows_forms(declared) or not is_deployed("apps"):
+            return True
+        from mcp_functions.apps import hosts
+
+        return hosts.continues_calls(self.request.params["_meta"], declared)
 
 
 class Conversations:
@@ -100,21 +120,19 @@ class Conversations:
 
     def run_answer_tool(self, request: Request, handler: Handler[..., Any], name: str) -> Result:
         """Answer a request that calls the answer tool of this name, with a state and answers, for a tool."""
-        # only for clients without elicitation
         from mcp_functions.apps import answer_calls
 
         answer_tool = answer_calls.find_answer_tool(name, request.capabilities)
         states = self._states_of(handler, answer_tool)
         continued = answer_calls.open_call(answer_tool, handler.name, request, self._audience, states)
-        call = self._begin(continued.request, handler, continued.start, answer_tool)
-        return self._confirm_open(call) if continued.is_check else self._answer(call)
+        current = self._begin(continued.request, handler, continued.start, answer_tool)
+        return self._confirm_open(current) if continued.is_check else self._answer(current)
 
-    def _confirm_open(self, call: _Call) -> Result:
+    def _confirm_open(self, current: RoundOfCall) -> Result:
         """Answer a form of a reopened chat, which asks if its question is still open. Otherwise an error says so."""
-        # only for clients without elicitation
         from mcp_functions.apps import asking
 
-        claim = self._find_claim(call)
+        claim = self._find_claim(current)
         if claim:
             claim.check_unused()
         return Result(asking.result_for_check())
@@ -129,7 +147,7 @@ class Conversations:
 
     def _begin(
         self, request: Request, handler: Handler[..., Any], start: RoundStart, answer_tool: AnswerTool | None = None
-    ) -> _Call:
+    ) -> RoundOfCall:
         """Begin a round with what its request brings, and with what its state says about the earlier rounds."""
         notes = observability.current()
         notes.round = start.number
@@ -152,136 +170,127 @@ class Conversations:
             single_use=handler.single_use is not None,
             has_app=handler.may_show_form and is_asked_in_app(request.capabilities),
         )
-        round_ = Round(round_request, history, options)
-        return _Call(request=request, handler=handler, start=start, round=round_, answer_tool=answer_tool)
+        return RoundOfCall(request, handler, start, Round(round_request, history, options), answer_tool)
 
-    def _answer(self, call: _Call) -> Result:
+    def _answer(self, current: RoundOfCall) -> Result:
         """Run the round and return its result, or the recorded result of a round that must not run twice."""
-        if call.round.questions.actions:
-            observability.current().answered_by = call.answered_by
-        claim = self._find_claim(call)
+        if current.round.questions.actions:
+            observability.current().answered_by = current.answered_by
+        claim = self._find_claim(current)
+        run = partial(self._run, current)
         try:
-            result = claim.run(partial(self._run_handler, call), self._now()) if claim else self._run_handler(call)
-        # nothing was recorded for this round, so the same request may run again
-        except Crash as crash:
-            result = runner.crash_result(call.handler, crash)
-        return Result(result, tuple(call.round.notifications))
+            result = claim.run(run, self._now()) if claim else run()
+        except Crash as crash:  # nothing was recorded for this round, so the same request may run again
+            result = runner.crash_result(current.handler, crash)
+        return Result(result, tuple(current.round.notifications))
 
-    def _find_claim(self, call: _Call) -> RoundClaim | None:
+    def _find_claim(self, current: RoundOfCall) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
-        if self._seals is None or call.start.claims is None or not call.handler.needs_table:
+        state = current.start.claims
+        if self._seals is None or state is None or not current.handler.needs_table:
             return None  # without a state, nothing recognizes a repeated request
-        # imported at init, where needed
         from mcp_functions.dispatch import single_use
 
-        single_use.check_table(call.start.claims.record, self._seals.table_name)
-        by_answer_tool = call.answer_tool is not None
-        return single_use.find_claim(call.request, call.handler, call.start.claims, self._seals, by_answer_tool)
+        is_by_answer_tool = current.answer_tool is not None
+        return single_use.find_claim(
+            current.request, current.handler, state, self._seals, is_by_answer_tool=is_by_answer_tool
+        )
 
-    def _run_handler(self, call: _Call) -> dict[str, Any]:
+    def _run(self, current: RoundOfCall) -> ResultObject:
         """Run the author's function. Return its result, or a result with its questions."""
-        handler = call.handler
-        call_as_task = None
-        # neither a form nor a model asks for a task's result
-        if self._tasks and handler.task and not call.answer_tool:
-            call_as_task = partial(self._tasks.call, call.request)
         is_asked = False
         try:
-            result = runner.run_round(handler, call.request.params, call.round, call_as_task)
+            params = current.request.params
+            result = runner.run_round(current.handler, params, current.round, self._call_as_task(current))
             if result is None:
-                result = self._ask(call)
+                result = self._ask(current)
                 is_asked = True
         except ToolError as error:
-            result = runner.error_result(handler, str(error))
+            result = runner.error_result(current.handler, str(error))
         finally:  # the author gets a record of a round that fails, too
-            self._report(call, is_asked=is_asked)
+            self._report(current, is_asked=is_asked)
         return result
 
-    def _report(self, call: _Call, *, is_asked: bool) -> None:
+    def _call_as_task(self, current: RoundOfCall) -> Callable[..., ResultObject] | None:
+        """Return what takes the place of `handler.call`, if the call may become a task.
+
+        A client that calls an answer tool knows no tasks: neither a form nor a model asks for a task's result.
+        """
+        if self._tasks and current.handler.task and not current.answer_tool:
+            return partial(self._tasks.call, current.request)
+        return None
+
+    def _report(self, current: RoundOfCall, *, is_asked: bool) -> None:
         """Give the record of a round to the author's function, `serve(audit=…)`."""
-        if self._audit and call.handler.needs_state:
-            # few functions have it
+        if self._audit and current.handler.needs_state:
             from mcp_functions.rounds.audit import audit_record
 
-            self._audit(audit_record(call.round, call.handler.name, sent=is_asked, answered_by=call.answered_by))
+            answered_by = current.answered_by
+            self._audit(audit_record(current.round, current.handler.name, sent=is_asked, answered_by=answered_by))
 
-    def _ask(self, call: _Call) -> dict[str, Any]:
+    def _ask(self, current: RoundOfCall) -> ResultObject:
         """Return the result with the questions of a round, and the sealed state for the next one.
 
         Raises:
             ToolError: the user cannot be asked, or the conversation cannot continue; the text is for the model.
         """
-        questions = call.round.requests  # empty if the round shed work, because its time was up
-        if call.answer_tool or not _client_continues(call.request, questions):
-            return self._ask_without_elicitation(call)
-        token = self._seal(call, call.start.binding, call.round.next_record())
-        # An empty `inputRequests` is sent too: one widespread client reads a result without it as the final one.
-        return {"resultType": "input_required", "inputRequests": questions, "requestState": token}
+        if not current.client_continues:
+            return self._ask_without_elicitation(current)
+        state = self._seal(current)
+        # There is no question if the round shed work, because its time was up. Also an empty `inputRequests` is sent:
+        # one widespread client reads a result without it as the final one.
+        questions = cast("dict[str, InputRequest]", current.round.requests)
+        return {"resultType": "input_required", "inputRequests": questions, "requestState": state}
 
-    def _ask_without_elicitation(self, call: _Call) -> dict[str, Any]:
+    def _ask_without_elicitation(self, current: RoundOfCall) -> ResultObject:
         """Return a complete result with the questions of a round, and a sealed state. An answer tool takes the answers.
 
         Raises:
             ToolError: as `_ask`.
         """
-        handler, request, questions = call.handler, call.request, call.round.requests
+        handler, request, questions = current.handler, current.request, current.round.requests
         if not is_deployed("apps"):
-            # only for clients without elicitation
             from mcp_functions.rounds import unfinished
 
             missing = missing_capabilities(questions.values(), request.capabilities)
             raise ToolError(unfinished.explain(handler, questions, missing, request.params["_meta"]))
-        # only for clients without elicitation
-        from mcp_functions.apps import answer_calls, asking
+        from mcp_functions.apps import asking
 
-        answer_tool = asking.choose_answer_tool(handler, questions, request, call.answer_tool)
-        binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
-        record = call.round.next_record()
-        # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
-        record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
-        state = self._seal(call, binding, record, answer_tool)
+        answer_tool = asking.choose_answer_tool(handler, questions, request, current.answer_tool)
+        state = self._seal(current, answer_tool)
         return asking.make_result(answer_tool, handler, questions, state, self._now())
 
-    def _seal(
-        self, call: _Call, binding: Binding, record: Mapping[str, Any], answer_tool: AnswerTool | None = None
-    ) -> str:
-        """Seal the record of this round as the state for the next one, which belongs to the request of the binding.
+    def _seal(self, current: RoundOfCall, answer_tool: AnswerTool | None = None) -> str:
+        """Seal the record of this round as the state for the next one, which a call of the answer tool may bring.
 
         Raises:
             ToolError: the conversation cannot continue; the text is for the model.
             Crash: the author's function keeps a value that is not JSON.
         """
-        states = self._states_of(call.handler, answer_tool)
-        if states is None:
-            reason = f"{call.handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
-            raise Misconfigured(reason)
-        if self._seals and call.handler.needs_table:
-            # imported at init, where needed
+        handler, request, start = current.handler, current.request, current.start
+        states = self._states_of(handler, answer_tool)
+        if self._seals is None or states is None:
+            raise Misconfigured(
+                f"{handler.name} asks, but MCP_KMS_KEYS is not set: its function needs the key and its policy"
+            )
+        binding = start.binding
+        record = current.round.next_record()
+        if answer_tool:
+            from mcp_functions.apps import answer_calls
+
+            binding = answer_calls.bind_state(answer_tool, self._audience, handler.name, request.principal)
+            # A call of the answer tool does not repeat the arguments of the tool, so the state has them.
+            record[answer_calls.ARGUMENTS_KEY] = request.params.get("arguments") or {}
+        if handler.needs_table:
             from mcp_functions.dispatch import single_use
 
-            record = single_use.note_table(record, self._seals.table_name)
-        start = call.start
-        asked = call.round.questions.open_fingerprints()
+            record[single_use.TABLE_KEY] = single_use.digest_table(self._seals.table_name)
+        asked = current.round.questions.open_fingerprints()
         try:
             return states.seal(binding, start.claims, asked=asked, record=record, flow=start.flow)
         except DeveloperError as error:
-            # `Crash.cause` has the error
-            raise Crash(runner.crash_message(call.handler), error) from None
+            raise Crash(runner.crash_message(handler), error) from None
         except StateTooLarge as error:
-            # the author reads the size and the limit in the log
+            # The author reads the size and the limit in the log.
             observability.current().reason = error.reason
-            message = "This conversation has more to remember than it can carry. Answer more briefly."
-            raise ToolError(message) from None
-
-
-def _client_continues(request: Request, questions: Mapping[str, JSONObject]) -> bool:
-    """Tell whether the client sends the next request after an `input_required` result, with all answers."""
-    if questions:
-        return not missing_capabilities(questions.values(), request.capabilities)
-    # The client only has to repeat its request with the new state.
-    if shows_forms(request.capabilities) or not is_deployed("apps"):
-        return True
-    # only for clients without elicitation
-    from mcp_functions.apps import hosts
-
-    return hosts.continues_calls(request.params["_meta"], request.capabilities)
+            raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None

@@ -6,7 +6,7 @@ conversation, and `conversations` runs each request as one round of it.
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
@@ -23,7 +23,7 @@ from mcp_functions.protocol.errors import Crash, InvalidParams, MethodNotFound
 from mcp_functions.protocol.messages import MAX_ID_CHARS, Result, complete, is_dict_of, is_id, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.dispatch.conversations import Conversations
     from mcp_functions.handlers.base import Handler
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.lookup import Target
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import Params, ResultObject
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.methods import Tasks
 
@@ -44,7 +44,7 @@ class Dispatcher:
         self,
         handlers: Sequence[Handler[..., Any]],
         settings: Settings,
-        make_conversations: Callable[[], Conversations],
+        get_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
         shown: Catalog | None = None,
     ) -> None:
@@ -53,7 +53,7 @@ class Dispatcher:
         Args:
             handlers: the handlers of the Lambda.
             settings: the settings of the deployment.
-            make_conversations: makes the object that runs rounds, when the first request needs it.
+            get_conversations: returns the object that runs rounds. The first request that needs one asks for it.
             tasks: the tasks of the Lambda; None if no call may become one.
             shown: the catalog, if it is another one than that of all these handlers.
         """
@@ -64,23 +64,26 @@ class Dispatcher:
         self.catalog = catalog.deployed_part(catalog.build(handlers) if shown is None else shown)
         self._settings = settings
         self._tasks = tasks
-        self._conversations = cache(make_conversations)
+        self._get_conversations = get_conversations
         self._server_info = catalog.server_info(self.catalog, settings.server_info)
         # What answers each method; a later row counts more. This function has no other method.
         self._methods: dict[str, Callable[[Request], Result]] = {
-            **dict.fromkeys(DISCOVERY_METHODS, self._list),  # discovery and lists
+            # discovery and lists
+            **dict.fromkeys(DISCOVERY_METHODS, self._list),
             # extensions of adopted servers
             **dict.fromkeys(self.catalog.get("methods", ()), self._pass_on),
             # tasks
             **dict.fromkeys(TASK_METHODS if tasks and self.catalog.get("tasks") else (), self._answer_task),
-            "completion/complete": self._complete_argument,  # completions of arguments
-            **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
+            # completions of arguments
+            "completion/complete": self._complete_argument,
+            # tools, prompts and resources
+            **dict.fromkeys(CALL_METHODS, self._call),
         }
 
     def showing(self, shown: Catalog) -> Dispatcher:
         """Return a dispatcher of the same handlers with another catalog."""
         handlers = tuple(self._handlers.values())
-        return Dispatcher(handlers, self._settings, self._conversations, self._tasks, shown)
+        return Dispatcher(handlers, self._settings, self._get_conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
         """Answer one request whose headers have been checked.
@@ -100,13 +103,13 @@ class Dispatcher:
             return lookup.form_result(self._server_info)
         target = lookup.find(self.catalog, method, params)
         handler = self._authorize(request, target)
-        # the arguments of an answer tool are a state and answers, which no header repeats
+        # The arguments of an answer tool are a state and answers, which no header repeats.
         if not target.answer_tool:
             lookup.check_headers(handler.header_arguments, params, request.headers)
         _check_params(method, params)
         outcome = self._run(request, handler, target.answer_tool)
-        result = _limit_caching(outcome.result, params, is_hidden=handler.hide_without_scopes)
-        return self._make_result(result, outcome.notifications)
+        result = _limit_caching(cast("ResultObject", outcome.result), params, is_hidden=handler.hide_without_scopes)
+        return Result(complete(result, self._server_info), outcome.notifications)
 
     def _run(self, request: Request, handler: Handler[..., Any], answer_tool: str) -> Result:
         """Run a handler, for a call of itself or of its answer tool.
@@ -115,27 +118,26 @@ class Dispatcher:
         ask its user (`apps.answer_tools`).
         """
         if answer_tool:
-            return self._conversations().run_answer_tool(request, handler, answer_tool)
+            return self._get_conversations().run_answer_tool(request, handler, answer_tool)
         # A request with a state always goes through `conversations`, so that a forged state is refused everywhere.
         if not handler.needs_round and "requestState" not in request.params:
             return Result(_run_alone(request, handler))
-        return self._conversations().run_round(request, handler)
+        return self._get_conversations().run_round(request, handler)
 
     def _authorize(self, request: Request, target: Target) -> Handler[..., Any]:
-        """Return the handler of a target, if the caller may use it. The log names the handler in any case.
-
-        Raises:
-            InsufficientScope: the caller's access token lacks a scope of the handler.
-        """
+        """Return the handler of a target, if the caller may use it."""
         handler = self._handlers[target.list_name, target.key]
         self._check_scopes(request, handler)
         return handler
 
     def _check_scopes(self, request: Request, handler: Handler[..., Any]) -> None:
-        """Check that the caller may use a handler. The log names the handler in any case."""
+        """Check that the caller may use a handler. The log names the handler in any case.
+
+        Raises:
+            InsufficientScope: the caller's access token lacks a scope of the handler.
+        """
         observability.current().handler = handler.name
         if handler.scopes or handler.restricted_by:
-            # most handlers need no scope
             from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(handler, request, self._settings)
@@ -143,41 +145,30 @@ class Dispatcher:
     def _answer_task(self, request: Request) -> Result:
         """Answer a request about a task."""
         assert self._tasks  # noqa: S101 - only then is this method a row
-        return self._make_result(self._tasks.answer(request))
+        return self._complete(self._tasks.answer(request))
 
     def _pass_on(self, request: Request) -> Result:
         """Answer a request of an extension, with the adopted server that has the extension."""
         handler = next(each for each in self._handlers.values() if request.method in each.extension_methods)
         self._check_scopes(request, handler)
-        return self._make_result(handler.pass_on(request))
+        return self._complete(handler.pass_on(request))
 
     def _complete_argument(self, request: Request) -> Result:
-        """Suggest values for an argument that a user types, perhaps from the values of other arguments.
-
-        Raises:
-            InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
-        """
+        """Suggest values for an argument that a user types, perhaps from the values of other arguments."""
         handler = self._authorize(request, lookup.find_reference(self.catalog, request.params))
-        name = value_at(request.params, "argument", "name")
-        value = value_at(request.params, "argument", "value")
-        if not isinstance(name, str) or not isinstance(value, str):
-            raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
-        context = request.params.get("context", {})
-        arguments: Any = context.get("arguments", {}) if isinstance(context, dict) else None
-        if not is_dict_of(str, arguments):
-            raise InvalidParams(message="params.context.arguments must be an object of strings")
+        argument, other_arguments = _read_completion(request.params)
         if handler.passes_on:
-            return self._make_result(handler.pass_on(request))
+            return self._complete(handler.pass_on(request))
         completable = cast("CompletableHandler[..., Any]", handler)
-        return self._make_result(completable.find_completions(name, value, arguments))
+        return self._complete(completable.find_completions(argument["name"], argument["value"], other_arguments))
 
     def _list(self, request: Request) -> Result:
         """Answer discovery or a list."""
         return self._lists.answer(request.method, request.params)
 
-    def _make_result(self, result: Mapping[str, Any], notifications: tuple[Mapping[str, Any], ...] = ()) -> Result:
-        """Add what every result has, and the notifications that the client gets before it."""
-        return Result(complete(result, self._server_info), notifications)
+    def _complete(self, result: ResultObject) -> Result:
+        """Add what every result has."""
+        return Result(complete(result, self._server_info))
 
     @cached_property
     def _lists(self) -> Lists:
@@ -187,7 +178,7 @@ class Dispatcher:
         return Lists(self.catalog, self._settings)
 
 
-def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
+def _run_alone(request: Request, handler: Handler[..., Any]) -> ResultObject:
     """Run a handler that never asks, without a round."""
     observability.current().round = 1
     try:
@@ -196,7 +187,7 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
         return crash_result(handler, crash)
 
 
-def _limit_caching(result: Mapping[str, Any], params: Params, *, is_hidden: bool) -> Mapping[str, Any]:
+def _limit_caching(result: ResultObject, params: Params, *, is_hidden: bool) -> ResultObject:
     """Forbid clients to cache a result that depends on more than the URI, and caches to share what is hidden.
 
     "results of requests that carry inputResponses or requestState MUST NOT be cached" (server/utilities/caching).
@@ -207,6 +198,22 @@ def _limit_caching(result: Mapping[str, Any], params: Params, *, is_hidden: bool
     if is_hidden and "cacheScope" in result:
         return {**result, "cacheScope": "private"}
     return result
+
+
+def _read_completion(params: Params) -> tuple[dict[str, str], dict[str, str]]:
+    """Read the argument that a user types, its name and value, and the values of the other arguments.
+
+    Raises:
+        InvalidParams: the params do not have the shape of the specification (server/utilities/completion).
+    """
+    argument = params.get("argument")
+    if not isinstance(value_at(argument, "name"), str) or not isinstance(value_at(argument, "value"), str):
+        raise InvalidParams(message='params.argument must be {"name": …, "value": …}, both strings')
+    context = params.get("context", {})
+    others: Any = context.get("arguments", {}) if isinstance(context, dict) else None
+    if not is_dict_of(str, others):
+        raise InvalidParams(message="params.context.arguments must be an object of strings")
+    return cast("dict[str, str]", argument), others
 
 
 def _check_params(method: str, params: Params) -> None:
@@ -227,5 +234,6 @@ def _check_params(method: str, params: Params) -> None:
     if META_LOG_LEVEL in meta and meta[META_LOG_LEVEL] not in LOG_LEVELS:
         raise InvalidParams(message=f"{META_LOG_LEVEL} must be one of {', '.join(LOG_LEVELS)}")
     if "progressToken" in meta and not is_id(meta["progressToken"]):
-        text = f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
-        raise InvalidParams(message=text)
+        raise InvalidParams(
+            message=f"_meta.progressToken must be a string of at most {MAX_ID_CHARS} characters, or an integer"
+        )

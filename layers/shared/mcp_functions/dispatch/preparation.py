@@ -53,7 +53,7 @@ def _import_for(handler: Handler[..., Any]) -> None:
         import_module("mcp_functions.schemas.class_types")
         if "pydantic" in sys.modules:  # the author may have a form that is a pydantic model
             import_module("mcp_functions.schemas.pydantic_types")
-    if isinstance(handler, FunctionHandler) and handler.around:
+    if isinstance(handler, FunctionHandler) and handler.hook:
         import_module("mcp_functions.handlers.hooks")
     if handler.needs_table:
         import_module("mcp_functions.dispatch.single_use")
@@ -64,7 +64,6 @@ def _import_for(handler: Handler[..., Any]) -> None:
 
 def _prepare_service(service: str) -> None:
     """Prepare the calls of a service of AWS, "kms" or "dynamodb"."""
-    # a tool that never asks calls no service of AWS
     from mcp_functions import aws
 
     aws.prepare(service)

@@ -91,11 +91,9 @@ class SealFactory:
             max_chars: the most characters of a token. None: as many as an envelope allows.
         """
         if self._codec:
-            # most functions have an envelope
             from mcp_functions.seal.codec_adapter import CodecAdapter
 
             return CodecAdapter(self._codec, label)
-        # an author's codec needs no cryptography
         from mcp_functions.seal.envelope import Envelope
         from mcp_functions.seal.token_format import MAX_TOKEN_CHARS
 
@@ -111,7 +109,6 @@ class SealFactory:
         return RequestStates(seal, now=self._now, lifetime_seconds=lifetime, anonymous=anonymous)
 
     def _make_table(self, max_age: int) -> SealedTable:
-        # few functions have a table
         from mcp_functions import store
 
         rows = store.DynamoDbTable(self._settings.table, store.make_call)
@@ -124,7 +121,6 @@ class SealFactory:
 
     @cached_property
     def _data_keys(self) -> Keyring:
-        # many functions seal nothing
         from mcp_functions.seal.keyring import Keyring
         from mcp_functions.seal.keys import Scope
         from mcp_functions.seal.kms import KmsKey

@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import runner
@@ -43,17 +43,21 @@ from mcp_functions.seal.request_state import SKEW_MS, max_flow_seconds
 from mcp_functions.store import Conflict, ItemTooLarge, Key, UnreadableItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import JSONObject, ResultObject
     from mcp_functions.seal.claims import Claims
     from mcp_functions.store import Item, SealedTable
 
-TABLE_KEY = "table"  # under this key, the record has the digest of the table's name
-TABLE_BYTES = 9  # of that digest, which tells tables apart and protects nothing
-LEASE_MARGIN_SECONDS = 2  # from the end of an invocation until another one may run its round
+# under this key, the record has the digest of the table's name
+TABLE_KEY = "table"
+# of that digest, which tells tables apart and protects nothing
+TABLE_BYTES = 9
+# from the end of an invocation until another one may run its round
+LEASE_MARGIN_SECONDS = 2
 # an item outlives the last state of its conversation by this time: clocks differ by up to 60 s
 SPARE_SECONDS = 120
 # the deadline of the conversation and the expiry of its item are rounded up, each by up to 1 s
@@ -67,35 +71,27 @@ def find_claim(
     handler: Handler[..., Any],
     state: Claims,
     seals: SealFactory,
-    by_answer_tool: bool,  # noqa: FBT001
+    *,
+    is_by_answer_tool: bool,
 ) -> RoundClaim | None:
     """Return the claim of a request to run its round; None if the round may run again.
 
     An answer tool runs each round once, because a reopened chat shows an old form again.
+
+    Raises:
+        InvalidRequestState: another table knows which rounds have run, that of the stack before it was removed. A state
+            that was sealed before states named their table is accepted.
     """
-    if handler.single_use is None and not by_answer_tool:
+    table = digest_table(seals.table_name)
+    if state.record.get(TABLE_KEY, table) != table:
+        raise InvalidRequestState(reason="used_other_table")
+    if handler.single_use is None and not is_by_answer_tool:
         return None
     return RoundClaim(request, handler, state, seals.table(item_seconds(handler.answer_within)))
 
 
-def note_table(record: Mapping[str, Any], table_name: str) -> dict[str, Any]:
-    """Return the record of a round with the table that knows which rounds have run."""
-    return {**record, TABLE_KEY: _digest_table(table_name)}
-
-
-def check_table(record: Mapping[str, Any], table_name: str) -> None:
-    """Refuse a state whose rounds another table knows, for example that of a stack before its table was removed.
-
-    A state that was sealed before states named their table is accepted.
-
-    Raises:
-        InvalidRequestState: the state names another table.
-    """
-    if record.get(TABLE_KEY, _digest_table(table_name)) != _digest_table(table_name):
-        raise InvalidRequestState(reason="used_other_table")
-
-
-def _digest_table(name: str) -> str:
+def digest_table(name: str) -> str:
+    """Return the digest of the name of the table that knows which rounds have run."""
     return base64url(sha256(b"ks1/table\0" + name.encode()).digest()[:TABLE_BYTES])
 
 
@@ -115,16 +111,17 @@ class RoundClaim:
         self._handler = handler
         self._table = table
         self._key = Key("conversation", state.flow, state.binding.principal)
-        # The end of the conversation, when each of its states has expired, and a little later; in unix seconds.
+        # A little after the end of the conversation, when each of its states has expired; in unix seconds.
         self._expires = math.ceil(state.flow_deadline / 1000) + SPARE_SECONDS
-        # otherwise a repeated request gets the recorded result
+        # Otherwise a repeated request gets the recorded result.
         self._rejects_repeated = handler.single_use == "reject"
-        self._round = state.round + 1  # the round to run; the state is from the round before
+        # The round to run; the state is from the round before.
+        self._round = state.round + 1
         self._fingerprint = _digest_request(request)
         # When another invocation may run the round, in unix seconds.
         self._lease = math.ceil(request.lambda_deadline) + LEASE_MARGIN_SECONDS
 
-    def run(self, run_round: Callable[[], dict[str, Any]], now: float) -> dict[str, Any]:
+    def run(self, run_round: Callable[[], ResultObject], now: float) -> ResultObject:
         """Run the round, or return its recorded result. An error result says that this was too large to be kept.
 
         Args:
@@ -141,24 +138,26 @@ class RoundClaim:
             return self._repeat(item.payload["answer"])
         try:
             result = run_round()
-        # also when the process must stop: the round has no result, so it may run again
-        except BaseException:
-            with suppress(Conflict, McpError):  # if the table fails, the lease ends by itself
-                self._table.replace(item, {**item.payload, "lease": 0})
+        except BaseException:  # also when the process must stop
+            self._end_lease(item)
             raise
         self._record(item, result)
         return result
 
-    def _repeat(self, recorded: dict[str, Any] | None) -> dict[str, Any]:
+    def _end_lease(self, item: Item) -> None:
+        """Let another request run the round, which has no result. If the table fails, the lease ends by itself."""
+        with suppress(Conflict, McpError):
+            self._table.replace(item, {**item.payload, "lease": 0})
+
+    def _repeat(self, recorded: ResultObject | None) -> ResultObject:
         """Return the recorded result of the round, or an error result if the client cannot have it."""
         if recorded is None:
             return runner.error_result(self._handler, "This was done before, and its answer was not kept.")
         # The client may have restarted since the result was recorded, and may lack what its questions need.
-        questions = recorded.get("inputRequests", {})
+        questions = cast("dict[str, JSONObject]", recorded.get("inputRequests", {}))
         missing = missing_capabilities(questions.values(), self._request.capabilities)
         if not missing:
             return recorded
-        # only for clients without elicitation
         from mcp_functions.rounds import unfinished
 
         text = unfinished.explain(self._handler, questions, missing, self._request.params["_meta"])
@@ -214,31 +213,30 @@ class RoundClaim:
             raise Busy(reason="used_busy", retry_after=1)
         return True
 
-    def _record(self, item: Item, result: dict[str, Any]) -> None:
+    def _record(self, item: Item, result: ResultObject) -> None:
         """Write the result before the client gets it."""
-        # a refused request never gets the result
         answer = None if self._rejects_repeated else result
         try:
             self._write_answer(item, answer)
         except ItemTooLarge as error:
-            # for the author: a repeated request will not get this result
+            # The author reads in the log why a repeated request will not get this result.
             observability.current().reason = error.reason
             self._write_answer(item, None)
 
-    def _write_answer(self, item: Item, answer: dict[str, Any] | None) -> None:
+    def _write_answer(self, item: Item, answer: ResultObject | None) -> None:
         try:
             self._table.replace(item, {"round": self._round, "print": self._fingerprint, "answer": answer})
-        # the lease ended before the round, another invocation has claimed it, and its result counts
         except Conflict:
+            # The lease ended before the round, another invocation has claimed it, and its result counts.
             raise TemporarilyUnavailable(reason="used_overtaken", retry_after=1) from None
 
 
 def _digest_request(request: Request) -> str:
     """Return the digest of the state and the answers in a request."""
-    label = b"ks1/used\0"  # begins the digest, so that it equals no digest of another purpose
-    token: str = request.params["requestState"]
+    token = request.params["requestState"]
     answers = dict(request.params.get("inputResponses", {}))
-    return base64url(canonical_digest(label + token.encode() + b"\0", answers))
+    # "ks1/used" makes the digest differ from each digest of another purpose.
+    return base64url(canonical_digest(b"ks1/used\0" + token.encode() + b"\0", answers))
 
 
 def item_seconds(answer_within: int) -> int:

@@ -10,7 +10,7 @@ the earlier answers, and the handler begins anew.
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, ParamSpec, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.hooks import Hook
     from mcp_functions.protocol.catalog_types import Server
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import ListEntry, Params
+    from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
 # What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
@@ -35,9 +35,12 @@ R = TypeVar("R")
 class Handler(Generic[P, R]):
     """The base class of all tools, prompts and resources, with what the rest of the toolkit reads of them."""
 
-    kind: str  # "tool", "prompt", "resource" or "resource_template"
-    name: str  # its name for clients
-    key: str  # what a request names it by: its name, its URI or its URI template
+    # "tool", "prompt", "resource" or "resource_template"
+    kind: str
+    # its name for clients
+    name: str
+    # what a request names it by: its name, its URI or its URI template
+    key: str
     # the OAuth scopes that the caller's access token must grant, all of them
     scopes: Sequence[str] = ()
     # whether callers without these scopes see no such name, in lists and in errors
@@ -45,20 +48,26 @@ class Handler(Generic[P, R]):
     # The option of an adopted server that lets in only callers with an access token. AuthMode none asks for no
     # token, so it then refuses each call.
     restricted_by = ""
-    camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
-    # the `instructions` and `serverInfo` of its server; nobody changes it in place
-    server_description: Server = {}  # noqa: RUF012
-    has_completers = False  # whether it completes arguments while a user types them
-    logs = False  # whether it can send log messages to the client
-    around: Hook | None = None  # the hook that runs around its function
+    # whether the names in its arguments and forms are camelCase on the wire
+    camel_case = False
+    # the `instructions` and `serverInfo` of its server
+    server_description: Server
+    # whether it completes arguments while a user types them
+    has_completers = False
+    # whether it can send log messages to the client
+    logs = False
+    # the hook that runs around its function, `serve(around=…)`
+    hook: Hook | None = None
     # whether an adopted server answers its completions and the methods below (`pass_on`)
     passes_on = False
     # the methods of the extensions of an adopted server, as "skills/list"
     extension_methods: Sequence[str] = ()
 
     # About calls of several rounds:
-    needs_state = False  # whether a call may take more than one round
-    answer_within: int  # seconds that the user has for one answer
+    # whether a call may take more than one round
+    needs_state = False
+    # seconds that the user has for one answer
+    answer_within: int
     # how many rounds in a row may end because their time is up, and not with a question
     max_sheds: int
 
@@ -77,21 +86,24 @@ class Handler(Generic[P, R]):
     # Only tools that ask have these. They are for clients that cannot show questions.
     # whether such a client also gets an answer tool: a second tool, which takes the answers
     has_answer_tool = False
-    may_show_form = False  # whether an app (MCP Apps) may show the questions as a form
-    ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
-    is_app_only = False  # whether only an app may call the tool, and not the model
+    # whether an app (MCP Apps) may show the questions as a form
+    may_show_form = False
+    # the keys of the questions that the model may ask in the chat
+    ask_in_words: Sequence[str] = ()
+    # whether only an app may call the tool, and not the model
+    is_app_only = False
 
-    def with_options(self, server_description: Server, errors: frozenset[type[Exception]], around: Hook | None) -> Self:
+    def with_options(self, server_description: Server, errors: frozenset[type[Exception]], hook: Hook | None) -> Self:
         """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
 
         Args:
             server_description: replaces the members of the handler's own.
             errors: added to the `errors` of a tool.
-            around: the hook that runs around the function.
+            hook: runs around the function.
         """
         served = copy(self)
         served.server_description = {**self.server_description, **server_description}
-        served.around = around
+        served.hook = hook
         if self.kind == "tool":
             served.errors = self.errors | errors
         return served
@@ -110,7 +122,7 @@ class Handler(Generic[P, R]):
         """Write its entry in the list of its kind."""
         raise NotImplementedError
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:
@@ -119,7 +131,7 @@ class Handler(Generic[P, R]):
         """
         raise NotImplementedError
 
-    def pass_on(self, request: Request) -> dict[str, Any]:
+    def pass_on(self, request: Request) -> ResultObject:
         """Return the result of another request than a call, if the handler `passes_on` these to its server.
 
         Raises:

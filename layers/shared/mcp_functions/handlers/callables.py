@@ -33,11 +33,9 @@ def to_function(given: Callable[..., object]) -> FunctionType:
     """
     written, owner = _find_def(given)
     if isinstance(written, partialmethod):
-        message = f"{type(owner).__name__} has a __call__ made by functools.partialmethod: write it with def"
-        raise TypeError(message)
+        raise TypeError(f"{type(owner).__name__} has a __call__ made by functools.partialmethod: write it with def")
     if written is None:
-        message = "a handler is a function written with def, a method of an object, or a callable object"
-        raise TypeError(message)
+        raise TypeError("a handler is a function written with def, a method of an object, or a callable object")
 
     def function(*args: object, **kwargs: object) -> object:
         return given(*args, **kwargs)
@@ -105,6 +103,5 @@ def list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[
         elif each.kind is each.KEYWORD_ONLY:
             after_star.append(each.name)
         else:
-            message = f"parameter {each.name!r}: {PARAMETER_RULE}"
-            raise TypeError(message)
+            raise TypeError(f"parameter {each.name!r}: {PARAMETER_RULE}")
     return before_star, after_star

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.catalog_types import Catalog, Hidden, ListName, Properties, PropertyOfTools, Server
-    from mcp_functions.protocol.wire_types import Implementation, ListEntry, ServerInfo
+    from mcp_functions.protocol.wire_types import Implementation, ListEntry
 
 LISTS_BY_KIND: Mapping[str, ListName] = {
     "tool": "tools",
@@ -134,8 +134,7 @@ def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: ListNam
     for key, (first, *others) in folders.items():
         if others:
             place = "" if others[0] == first else f", in {first} and in {others[0]}"
-            message = f"two {list_name} named {key!r}{place}: names are unique"
-            raise ValueError(message)
+            raise ValueError(f"two {list_name} named {key!r}{place}: names are unique")
     return {key: folders[key][0] for key in sorted(folders)}
 
 
@@ -188,8 +187,9 @@ def _check_answer_tools(catalog: Catalog) -> None:
         for suffix in ANSWER_TOOL_SUFFIXES:
             name = tool + suffix
             if name in catalog["functions"]["tools"]:
-                message = f"rename the tool {name!r}: {tool!r} asks its user, and this is the name of its answer tool"
-                raise ValueError(message)
+                raise ValueError(
+                    f"rename the tool {name!r}: {tool!r} asks its user, and this is the name of its answer tool"
+                )
 
 
 def deployed_part(catalog: Catalog) -> Catalog:
@@ -211,16 +211,14 @@ def describe_server(instructions: str | None, server_info: object) -> Server:
         TypeError: `instructions` is no text, or `server_info` has a wrong member.
     """
     if not isinstance(instructions, str | None):
-        message = "instructions is text"
-        raise TypeError(message)
+        raise TypeError("instructions is text")
     description: Server = {}
     if instructions:
         description["instructions"] = instructions
     if server_info is not None:
-        # most functions do not set it
         from mcp_functions.protocol import hints
 
-        description["serverInfo"] = cast("ServerInfo", hints.read_server_info(server_info))
+        description["serverInfo"] = hints.read_server_info(server_info)
     return description
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
+    from mcp_functions.protocol.wire_types import ResultObject
 
 AnyCompleter: TypeAlias = "Callable[[str, dict[str, str]], Sequence[str] | Awaitable[Sequence[str]]]"
 Completer = TypeVar("Completer", bound=AnyCompleter)
@@ -68,7 +69,7 @@ class CompletableHandler(FunctionHandler[P, R]):
 
         return register
 
-    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> dict[str, Any]:
+    def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> ResultObject:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
         Args:
@@ -92,7 +93,6 @@ def _run(completer: AnyCompleter, typed: str, filled_in: dict[str, str]) -> list
     """Run a completer, and check that it returns texts."""
     returned: Any = completer(typed, filled_in)
     if isinstance(returned, CoroutineType):  # the completer is async
-        # few completers are async
         from mcp_functions.handlers import event_loop
 
         returned = event_loop.run(returned)

@@ -76,7 +76,6 @@ def tool(function: Callable[P, R] | None = None, /, **options: Any) -> Any:
     Raises:
         TypeError: the signature or an option is wrong; the message says why.
     """
-    # each kind of handler loads its own
     from mcp_functions.handlers.tools import Tool
 
     if function is None:  # `@tool(…)`: Python calls what this returns with the function
@@ -138,8 +137,7 @@ def _make(
     except (TypeError, ValueError, NameError, DeveloperError) as error:
         # For an unknown option, Python's text names the constructor. An author knows only the decorator.
         reason = str(error).replace("FunctionHandler.__init__()", decorator)
-        message = f"{_place(function)}: {reason}"
-        raise TypeError(message) from error
+        raise TypeError(f"{_place(function)}: {reason}") from error
 
 
 def _place(function: Callable[..., Any]) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from typing import TypedDict
 
     from mcp_functions.protocol.wire_types import Icon, ListEntry, Model
+    from mcp_functions.rounds.low_level import InputRequiredResult
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):
@@ -87,12 +88,10 @@ class FunctionHandler(Handler[P, R]):
         self.max_sheds = max_sheds
         self.scopes = tuple(scopes)
         self.hide_without_scopes = hide_without_scopes
-        self._entry: dict[str, Any] = {  # in its list; the kinds of handlers add more fields
-            "name": self.name,
-            "title": title,
-            **_read_icons_and_meta(icons, meta, tags),
-            "description": self.description,
-        }
+        self._entry: dict[str, Any] = {"name": self.name, "title": title}
+        self._entry["icons"], self._entry["_meta"] = _read_icons_and_meta(icons, meta, tags)
+        self._entry["description"] = self.description
+        self.server_description = {}
         self._check_options(scopes)
         self._signature = signatures.read(plain, camel_case=camel_case)
         injection = self._signature.injection
@@ -132,7 +131,7 @@ class FunctionHandler(Handler[P, R]):
     @property
     def needs_round(self) -> bool:
         """Whether the function has parameters after `*`, tasks or a hook."""
-        return bool(self._signature.injection or self.task or self.around)
+        return bool(self._signature.injection or self.task or self.hook)
 
     def write_entry(self, **fields: object) -> ListEntry:
         """Write its entry in a list, with the fields of its kind. A field that is None is left out."""
@@ -151,20 +150,16 @@ class FunctionHandler(Handler[P, R]):
             DeveloperError: the hook returned no context manager, or swallowed an exception.
         """
         # with a hook there is always a round: see `needs_round`
-        if self.around is None or round_ is None:
+        if self.hook is None or round_ is None:
             return self._run_function(arguments, round_)
-        # `serve` imports it at init, if there is a hook
         from mcp_functions.handlers import hooks
 
-        has_returned = False
-        with hooks.call_hook(self.around, self.kind, self.name, arguments, round_):
-            returned = self._run_function(arguments, round_)
-            has_returned = True
+        with hooks.call_hook(self.hook, self.kind, self.name, arguments, round_):
+            return self._run_function(arguments, round_)
         # the function raised an exception, and `__exit__` of the hook returned True
-        if not has_returned:
-            rule = "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
-            raise DeveloperError(rule)
-        return returned
+        raise DeveloperError(
+            "the hook of serve(around=…) swallowed an exception; it may raise another one in its place"
+        )
 
     def _run_function(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         function: Callable[..., object] = self.function
@@ -173,25 +168,27 @@ class FunctionHandler(Handler[P, R]):
             arguments = injection.inject(arguments, round_)
         returned = function(**arguments)
         if isinstance(returned, CoroutineType):  # the function is async
-            # a plain function needs no asyncio
             from mcp_functions.handlers import event_loop
 
             # The results of steps that have begun are recorded for the next round.
             returned = event_loop.run(returned, before_end=round_.wait_for_steps if round_ else None)
-        # the function asks by what it returns, and not by a parameter after `*`
         if is_input_required(returned):
-            if not self.needs_state or round_ is None:
-                rule = "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *"
-                raise DeveloperError(rule, name=self.name)
-            returned.end_round(round_)  # raises InputRequired
+            self._ask_as_returned(returned, round_)
         return returned
 
+    def _ask_as_returned(self, result: InputRequiredResult, round_: Round | None) -> None:
+        """End the round with the questions that the function returned (the low level); raise InputRequired."""
+        if not self.needs_state or round_ is None:
+            raise DeveloperError(
+                "{name} returned an InputRequiredResult; to ask, it takes an InputResponses after *", name=self.name
+            )
+        result.end_round(round_)
 
-def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> dict[str, Any]:
+
+def _read_icons_and_meta(icons: object, meta: object, tags: Collection[str]) -> tuple[object, object]:
     """Read the options for the `icons` and the `_meta` of an entry; tags are a member of `_meta`."""
     if icons is None and meta is None and not tags:
-        return {"icons": None, "_meta": None}
-    # many handlers have none of these options
-    from mcp_functions.protocol import hints
+        return None, None
+    from mcp_functions.protocol import entry_meta, hints
 
-    return {"icons": hints.read_icons(icons), "_meta": hints.add_tags(hints.read_meta(meta), tags)}
+    return hints.read_icons(icons), entry_meta.read_meta(meta, tags)

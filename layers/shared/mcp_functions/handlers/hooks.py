@@ -50,16 +50,16 @@ class Call(NamedTuple):
 
 
 def call_hook(
-    around: Hook, kind: str, name: str, arguments: Mapping[str, Any], round_: Round
+    hook: Hook, kind: str, name: str, arguments: Mapping[str, Any], round_: Round
 ) -> AbstractContextManager[object]:
     """Call a hook with the round of a call, and return its context manager.
 
     Raises:
         DeveloperError: the hook returned something else.
     """
-    caller = Caller(round_)
-    manager: object = around(Call(kind, name, copy_json(arguments), caller, round=round_.history.number))
+    manager: object = hook(Call(kind, name, copy_json(arguments), Caller(round_), round_.history.number))
     if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
-        rule = "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
-        raise DeveloperError(rule)
+        raise DeveloperError(
+            "serve(around=…) returned no context manager; write the hook with contextlib.contextmanager"
+        )
     return manager

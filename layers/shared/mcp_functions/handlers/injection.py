@@ -58,7 +58,8 @@ class DeclaredQuestion(NamedTuple):
 
     def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
-        written = self.question.formatted(arguments).to_wire_question(camel_case=camel_case)
+        question = self.question.formatted(arguments)
+        written = question.to_wire_question(question.key, camel_case=camel_case)
         if not self.is_optional:
             return written
 
@@ -172,8 +173,9 @@ def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask |
     for item in get_args(annotation):
         if isinstance(item, Ask | Shared):  # in `Annotated[…]`
             return item
-    message = f"{name}: after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
-    raise TypeError(message)
+    raise TypeError(
+        f"{name}: after * a function takes capabilities ({CAPABILITY_NAMES}); what the client sends is before *"
+    )
 
 
 def _read_question(
@@ -184,7 +186,6 @@ def _read_question(
     Raises:
         TypeError: the specification has no form for this type, or the message names something else than an argument.
     """
-    # few functions declare a question
     from mcp_functions.rounds.elicitation import Question
 
     _check_braces(name, ask.message, client_parameters)
@@ -195,12 +196,11 @@ def _read_question(
     if metadata:  # a `Field`, for example, describes the form
         form = Annotated[(form, *metadata)]
     key = to_camel_case(name) if camel_case else name
-    question: Question[Any] = Question(key, ask.message, form)
+    question: Question[Any] = Question(ask.message, form, key)
     try:
-        question.to_wire_question(camel_case=camel_case)
+        question.to_wire_question(key, camel_case=camel_case)
     except DeveloperError as error:
-        message = f"parameter {name!r}: {error}"
-        raise TypeError(message) from error
+        raise TypeError(f"parameter {name!r}: {error}") from error
     return DeclaredQuestion(question, is_optional=type(None) in members)
 
 
@@ -209,13 +209,13 @@ def _check_braces(name: str, message: str, client_parameters: Sequence[Parameter
     arguments = {parameter.name for parameter in client_parameters}
     for _text, field, _format, _conversion in Formatter().parse(message):
         if field is not None and field not in arguments:
-            error = f"{name}: the message names {{{field}}}, which is none of the arguments ({{{{ writes a brace)"
-            raise TypeError(error)
+            raise TypeError(
+                f"{name}: the message names {{{field}}}, which is none of the arguments ({{{{ writes a brace)"
+            )
 
 
 def _read_shared_value(name: str, shared: Shared) -> Callable[[], object]:
     """Return a function that returns the shared value, and opens it at the first call."""
-    # few functions share values
     from mcp_functions.handlers.shared_values import shared_value
 
     rule = f"{name}: Shared takes a function that returns a context manager: Shared(open_database)"

@@ -9,7 +9,7 @@ The entries come from a catalog (`handlers.catalog`). Most clients get all of th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.handlers.catalog import LIST_NAMES, server_info
 from mcp_functions.protocol import constants
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.listings import View
     from mcp_functions.protocol.catalog_types import Catalog, ListName
-    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta, Params, SkillEntry
+    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta, Params, ResultObject, SkillEntry
     from mcp_functions.settings import Settings
 
 # The capability that `server/discover` declares for each list.
@@ -69,7 +69,6 @@ class Lists:
         adds_tools = bool(self._catalog.get("asks")) and not shows_questions
         if not hides_tools and not adds_tools:
             return None
-        # most clients see the whole catalog
         from mcp_functions.apps import listings
 
         return listings.view_of(self._catalog, meta)
@@ -77,39 +76,44 @@ class Lists:
     def _write(self, view: View | None, method: str, params: Params) -> Result:
         """Write the result of a method, and its JSON."""
         catalog = self._catalog
-        cache = self._settings.cache
+        cache_hints = self._settings.cache_hints
         if view is not None:
             from mcp_functions.apps import listings
 
             catalog = listings.show(catalog, view)
         if view is not None or "hidden" in catalog:
             # A shared cache must not give this client's view, or this caller's lists, to another one.
-            cache = {**cache, "cacheScope": "private"}
+            cache_hints["cacheScope"] = "private"
         if method == "server/discover":
             result = self._discover(catalog)
         else:
             result = self._page(catalog, LIST_METHODS[method], params)
-        result = complete({**result, **cache}, self._server_info)
-        return Result(result, text=dumps(result))
+        result.update(cache_hints)
+        completed = complete(result, self._server_info)
+        return Result(completed, text=dumps(completed))
 
-    def _discover(self, catalog: Catalog) -> dict[str, Any]:
+    def _discover(self, catalog: Catalog) -> ResultObject:
         """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
         capabilities: JSONObject = {capability: {} for capability in _list_capabilities(catalog)}
-        for capability in ("completions", "logging"):
-            if catalog[capability]:
-                capabilities[capability] = {}
+        if catalog["completions"]:
+            capabilities["completions"] = {}
+        if catalog["logging"]:
+            capabilities["logging"] = {}
         extensions = _extensions(catalog)
         if extensions:
             capabilities["extensions"] = extensions
         if self._settings.dialects:
             capabilities["experimental"] = {name: {} for name in self._settings.dialects}
-        result = {"supportedVersions": list(constants.SUPPORTED_VERSIONS), "capabilities": capabilities}
+        result: ResultObject = {
+            "supportedVersions": list(constants.SUPPORTED_VERSIONS),
+            "capabilities": capabilities,
+        }
         if self._instructions:
             result["instructions"] = self._instructions
         return result
 
-    def _page(self, catalog: Catalog, list_name: ListName, params: Params) -> dict[str, Any]:
+    def _page(self, catalog: Catalog, list_name: ListName, params: Params) -> ResultObject:
         """Answer one page of a list (server/utilities/pagination).
 
         Raises:
@@ -121,7 +125,7 @@ class Lists:
         return page(list_name, catalog[list_name], params, self._settings.page_size)
 
 
-def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], params: Params, size: int) -> dict[str, Any]:
+def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], params: Params, size: int) -> ResultObject:
     """Return the page of a list that the cursor in the params names: the first one without a cursor.
 
     Raises:
@@ -130,7 +134,7 @@ def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], params: Para
     cursor = params.get("cursor")
     start = 0 if cursor is None else _find_start(entries, cursor, size)
     end = start + size
-    found: dict[str, Any] = {list_name: entries[start:end]}
+    found = cast("ResultObject", {list_name: entries[start:end]})
     if end < len(entries):
         found["nextCursor"] = _cursor(entries, end)
     return found
@@ -143,9 +147,9 @@ def _list_capabilities(catalog: Catalog) -> list[str]:
     return [CAPABILITIES[list_name] for list_name in lists]
 
 
-def _extensions(catalog: Catalog) -> dict[str, Any]:
+def _extensions(catalog: Catalog) -> dict[str, JSONObject]:
     """Return the extensions that the server advertises. A catalog may contain servers of other libraries (`adopt`)."""
-    extensions: dict[str, Any] = {}
+    extensions: dict[str, JSONObject] = {}
     for server in catalog.get("servers", ()):
         extensions = {**server.get("extensions", {}), **extensions}
     if catalog.get("tasks"):
@@ -172,7 +176,6 @@ def _cursor(entries: Sequence[ListEntry | SkillEntry], start: int) -> str:
     A deployment that adds or removes names makes older cursors invalid, because of the hash. A cursor without a hash
     would then skip or repeat entries, and the client would not notice.
     """
-    # most lists have one page
     import hashlib
 
     # the entry of a skill has no name

@@ -93,7 +93,6 @@ def _find_resource(catalog: Catalog, params: Params) -> Target:
 
 def _find_equal(uris: Iterable[str], uri: str) -> str:
     """Return the one of some URIs or templates that has the same normal form; "" if there is none."""
-    # few functions have resources
     from mcp_functions.protocol.uris import normal_form
 
     normal = normal_form(uri)
@@ -108,7 +107,6 @@ OPTIONAL = r"\{[?&#/.;][^}]*\}"
 
 def _matches(template: str, uri: str) -> bool:
     """Tell whether a URI is one of a template's; false also if only an adopted server can match the template."""
-    # few functions are templates
     from mcp_functions.protocol.uri_templates import UriTemplate
 
     try:
@@ -139,8 +137,9 @@ def find_reference(catalog: Catalog, params: Params) -> Target:
             if template:
                 return Target("resourceTemplates", template, templates[template])
             return find(catalog, "resources/read", ref)
-    message = 'params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
-    raise InvalidParams(message=message)
+    raise InvalidParams(
+        message='params.ref must be {"type": "ref/prompt", "name": …} or {"type": "ref/resource", "uri": …}'
+    )
 
 
 def _text_param(params: Params, name: str) -> str:
@@ -164,7 +163,6 @@ def asks_for_skill(method: str, params: Params) -> bool:
 
 def form_result(server: Implementation) -> Result:
     """Write the answer to `resources/read` of the toolkit's form, an app that shows questions (MCP Apps)."""
-    # only hosts of apps read it
     from mcp_functions.apps import form
 
     return Result(complete(form.contents(), server))

@@ -8,14 +8,14 @@ A user chooses a prompt, and types its arguments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.handlers.base import P, R
 from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import ListEntry, Params
+    from mcp_functions.protocol.wire_types import ListEntry, Params, PromptArgument, ResultObject
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Argument
 
@@ -30,19 +30,19 @@ class Prompt(CompletableHandler[P, R]):
         arguments = [_describe(argument) for argument in self.arguments.by_name.values()]
         return self.write_entry(arguments=arguments or None)
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `prompts/get` with a GetPromptResult."""
         arguments = self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
         returned = self.run(arguments, round_)
         return results.get_prompt_result(returned, self.description)
 
 
-def _describe(argument: Argument) -> dict[str, Any]:
+def _describe(argument: Argument) -> PromptArgument:
     """Write a PromptArgument of the specification."""
-    described = {
-        "name": argument.wire_name,
-        "title": argument.parameter.title or None,
-        "description": argument.type.schema.get("description"),
-        "required": argument.parameter.required,
-    }
-    return {field: value for field, value in described.items() if value is not None}
+    described: PromptArgument = {"name": argument.wire_name}
+    if argument.parameter.title:
+        described["title"] = argument.parameter.title
+    if "description" in argument.type.schema:
+        described["description"] = argument.type.schema["description"]
+    described["required"] = argument.parameter.required
+    return described

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from mcp_functions.handlers import return_types
 from mcp_functions.handlers.base import P, R, require
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import Annotations, ListEntry, Model, Params
+    from mcp_functions.protocol.wire_types import Annotations, ListEntry, Model, Params, ResultObject
     from mcp_functions.rounds.round import Round
 
     class ResourceOptions(HandlerOptions, total=False):
@@ -78,13 +78,13 @@ class Resource(CompletableHandler[P, R]):
         self.uri = self.key = normal_form(uri)
         self.mime_type = mime_type
         self._size = size
-        self._annotations: dict[str, Any] | None = None
+        self._annotations: Annotations | None = None
         if annotations is not None:
-            # many resources have none
             from mcp_functions.protocol import hints
 
-            self._annotations = hints.read_annotations(annotations, hints.CONTENT_ANNOTATIONS)
-        self._cache = {"ttlMs": ttl_ms, "cacheScope": cache_scope}
+            self._annotations = hints.read_annotations(annotations)
+        self._ttl_ms = ttl_ms
+        self._cache_scope = cache_scope
         self._type = return_types.read_plain_type(self._signature.returns)
         self._template = UriTemplate(uri)
         variables = set(self._template.variables)
@@ -95,18 +95,18 @@ class Resource(CompletableHandler[P, R]):
 
     def describe(self) -> ListEntry:
         """Write its entry of `resources/list` or of `resources/templates/list`."""
-        # a ResourceTemplate of the specification has no `size`
         if self.kind == "resource_template":
             return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
         return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `resources/read`, whose URI `lookup` has matched, with a ReadResourceResult."""
         uri = params["uri"]
         arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)
         returned = self.run(arguments, round_)
         write = partial(return_types.write_returned, self.name, self._type)
-        return {"contents": results.read_resource_contents(returned, uri, self.mime_type, write), **self._cache}
+        contents = results.read_resource_contents(returned, uri, self.mime_type, write)
+        return {"contents": contents, "ttlMs": self._ttl_ms, "cacheScope": self._cache_scope}
 
 
 def _check_options(uri: str, size: int | None, ttl_ms: object, cache_scope: object) -> None:

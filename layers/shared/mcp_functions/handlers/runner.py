@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import Params, ResultObject
     from mcp_functions.rounds.round import Round
 
 # The packages that define a ToolError. An author who ports a server may still raise that of the old library.
@@ -33,8 +33,8 @@ def run_round(
     handler: Handler[..., Any],
     params: Params,
     round_: Round | None,
-    call: Callable[..., dict[str, Any]] | None = None,
-) -> dict[str, Any] | None:
+    call: Callable[..., ResultObject] | None = None,
+) -> ResultObject | None:
     """Run one round of a handler; return None if the round ended without a result.
 
     Args:
@@ -47,7 +47,7 @@ def run_round(
         McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
     """
     call = call or handler.call
-    result: dict[str, Any] | None = None
+    result: ResultObject | None = None
     error: BaseException | None = None
     try:
         result = call(params, round_)
@@ -66,7 +66,7 @@ def run_round(
     return _result_of_error(handler, error)
 
 
-def _result_of_error(handler: Handler[..., Any], error: BaseException) -> dict[str, Any]:
+def _result_of_error(handler: Handler[..., Any], error: BaseException) -> ResultObject:
     """Write the result for an exception that is meant for the model; raise any other, as an McpError."""
     if isinstance(error, McpError):
         raise error
@@ -107,7 +107,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
     return f"The {kind} {handler.name} failed unexpectedly. The server's log says why."
 
 
-def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
+def crash_result(handler: Handler[..., Any], crash: Crash) -> ResultObject:
     """Add a crash to the log line of the request, and write a result that reports it.
 
     Raises:
@@ -119,7 +119,7 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> dict[str, Any]:
     return error_result(handler, crash.message)
 
 
-def error_result(handler: Handler[..., Any], text: str) -> dict[str, Any]:
+def error_result(handler: Handler[..., Any], text: str) -> ResultObject:
     """Write a result that reports an error to the model.
 
     Raises:

@@ -30,13 +30,13 @@ def shared_value(make_manager: Callable[[], Any]) -> Callable[[], object]:
     def enter() -> object:
         manager = make_manager()
         if isinstance(manager, AbstractAsyncContextManager):
-            # it imports asyncio
             from mcp_functions.handlers import event_loop
 
             return event_loop.enter(manager)
         if not isinstance(manager, AbstractContextManager):
-            rule = "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
-            raise DeveloperError(rule)
+            raise DeveloperError(
+                "Shared(…) takes a function that returns a context manager; write it with contextlib.contextmanager"
+            )
         value: object = manager.__enter__()
         atexit.register(manager.__exit__, None, None, None)
         return value

@@ -53,7 +53,6 @@ def to_plain_function(given: Callable[..., Any]) -> FunctionType:
     if isinstance(given, FunctionType):
         check_returns(given)
         return given
-    # it imports `inspect`
     from mcp_functions.handlers import callables
 
     function = callables.to_function(given)
@@ -81,13 +80,11 @@ def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
         annotations = get_type_hints(function, include_extras=True)
     # an annotation may be any expression
     except (NameError, TypeError, SyntaxError, AttributeError) as error:
-        message = f"an annotation cannot be read: {error}"
-        raise TypeError(message) from error
+        raise TypeError(f"an annotation cannot be read: {error}") from error
     before_star, after_star = _list_parameters(function)
     client_parameters = tuple(_read_parameter(name, default, annotations) for name, default in before_star.items())
     injection = None
     if after_star:
-        # many functions need no injection
         from mcp_functions.handlers.injection import read_injection
 
         injection = read_injection(client_parameters, after_star, annotations, camel_case=camel_case)
@@ -105,7 +102,6 @@ def _list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list
     code = function.__code__
     is_decorated = hasattr(function, "__wrapped__") or hasattr(function, "__signature__")
     if is_decorated or code.co_posonlyargcount or code.co_flags & (CO_VARARGS | CO_VARKEYWORDS):
-        # it imports `inspect`
         from mcp_functions.handlers import callables
 
         return callables.list_parameters(function)
@@ -128,14 +124,12 @@ def _read_parameter(name: str, default: object, annotations: Mapping[str, Any]) 
     _check_is_before_star(name, annotation)
     try:
         if any(_is_field(item) for item in (default, *get_args(annotation))):
-            # it imports pydantic
             from mcp_functions.schemas import pydantic_fields
 
             return pydantic_fields.read_field(Parameter(name, default, annotation=annotation))
         make_default = default_maker(default)
     except (TypeError, ValueError) as error:
-        message = f"parameter {name!r}: {error}"
-        raise TypeError(message) from error
+        raise TypeError(f"parameter {name!r}: {error}") from error
     return Parameter(name, default, make_default, annotation)
 
 

@@ -10,10 +10,17 @@ A TypeError says what is wrong with an option.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from typing import TypedDict
+
+    class AppMeta(TypedDict, total=False):
+        """The member `ui` of a tool's `_meta`."""
+
+        resourceUri: str
+        visibility: list[str]
 
 
 # The names for `requires`: the members of ClientCapabilities that a question may need.
@@ -45,34 +52,29 @@ def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
         TypeError: the option is not a list of texts.
     """
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
-        message = 'ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]'
-        raise TypeError(message)
+        raise TypeError('ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]')
     return tuple(keys)
 
 
-def add_app(meta: Mapping[str, Any] | None, app: str, visibility: Sequence[str]) -> Mapping[str, Any] | None:
-    """Add the member `ui` to a tool's `_meta` (ext-apps, "Resource Discovery"), if the tool has an app or a visibility.
+def read_app(app: str, visibility: Sequence[str]) -> AppMeta:
+    """Read the options about a tool's app as the member `ui` of its `_meta` (ext-apps, "Resource Discovery").
 
     Raises:
         TypeError: the URI is not one of an app, or the visibility is unknown.
     """
     if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
-        message = f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"'
-        raise TypeError(message)
-    ui: dict[str, Any] = {}
+        raise TypeError(f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"')
+    ui: AppMeta = {}
     if app:
         ui["resourceUri"] = app
     if visibility:
         rule = 'visibility is a list of "model" and "app"'
         ui["visibility"] = list(_known_names(visibility, ("model", "app"), rule))
-    if not ui:
-        return meta
-    return {**(meta or {}), "ui": ui}
+    return ui
 
 
 def _known_names(names: Sequence[str], known: Sequence[str], rule: str) -> tuple[str, ...]:
     """Return the names of a list, or raise a TypeError with the rule."""
     if isinstance(names, str) or not all(name in known for name in names):
-        message = f"{rule}; known are: {', '.join(known)}"
-        raise TypeError(message)
+        raise TypeError(f"{rule}; known are: {', '.join(known)}")
     return tuple(names)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ToolAnnotations
+    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ResultObject, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
@@ -81,38 +81,39 @@ class Tool(FunctionHandler[P, R]):
         super().__init__(function, **options)
         self.task = task
         self.task_ttl = to_seconds(task_ttl)
-        self._check_task()
         self.single_use = single_use
+        self._check_task()
         self._check_single_use()
         self.errors = read_errors(errors)
         self.is_app_only = bool(visibility) and "model" not in visibility
         self.has_answer_tool = self.needs_state
         self.may_show_form = form and not app  # a host shows only one app for a tool
         if requires or ask_in_words or app or visibility:
-            # few tools have these options
             from mcp_functions.handlers import tool_options
 
             self.requires = tool_options.read_requires(requires)
             self.ask_in_words = tool_options.read_keys(ask_in_words)
-            self._entry["_meta"] = tool_options.add_app(self._entry["_meta"], app, visibility)
-        self._annotations: dict[str, Any] | None = None
-        if annotations is not None:
-            # many tools have none
-            from mcp_functions.protocol import hints
-
-            self._annotations = hints.read_annotations(annotations, hints.TOOL_ANNOTATIONS)
-        parameters = self._signature.client_parameters
-        self._arguments: Arguments | RawArguments
-        if input_schema is None:
-            self._arguments = read_arguments(parameters, camel_case=self.camel_case)
-        else:
-            self._arguments = read_raw_arguments(parameters, input_schema)
+            self._add_to_meta("ui", tool_options.read_app(app, visibility))
+        self._annotations = _read_annotations(annotations)
+        self._arguments = self._read_parameters(input_schema)
         self.header_arguments = header_parameters.find(self._arguments.schema)
-        self._returns_content_list = return_types.returns_content_list(self._signature.returns)
-        self._output = _read_output(output_schema, self._signature.returns)
+        returns = self._signature.returns
+        self._returns_content_list = return_types.returns_content_list(returns)
+        self._output = _read_output(output_schema, returns)
         self._output_schema = self._output.output_schema if self._output else None
-        written_as = self._output or return_types.read_plain_type(self._signature.returns)
+        written_as = self._output or return_types.read_plain_type(returns)
         self._write = partial(return_types.write_returned, self.name, written_as)
+
+    def _add_to_meta(self, name: str, value: object) -> None:
+        """Add a member to the `_meta` of the entry, unless its value is empty."""
+        if value:
+            self._entry["_meta"] = {**(self._entry["_meta"] or {}), name: value}
+
+    def _read_parameters(self, input_schema: Mapping[str, Any] | None) -> Arguments | RawArguments:
+        parameters = self._signature.client_parameters
+        if input_schema is None:
+            return read_arguments(parameters, camel_case=self.camel_case)
+        return read_raw_arguments(parameters, input_schema)
 
     def _check_task(self) -> None:
         rule = 'task is "allowed", "required" or None, or a function of the arguments that returns one of them'
@@ -136,7 +137,7 @@ class Tool(FunctionHandler[P, R]):
             inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
         )
 
-    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Answer a `tools/call` with a CallToolResult.
 
         Raises:
@@ -149,8 +150,9 @@ class Tool(FunctionHandler[P, R]):
         )
         # "Servers MUST provide structured results that conform to this schema" (server/tools, "Output Schema").
         if self._output and "structuredContent" not in result and not result["isError"]:
-            rule = "{name} promises structured content in its signature and returned none"
-            raise DeveloperError(rule, name=self.name)
+            raise DeveloperError(
+                "{name} promises structured content in its signature and returned none", name=self.name
+            )
         return result
 
     def _read_arguments(self, params: Params) -> dict[str, Any]:
@@ -164,8 +166,11 @@ class Tool(FunctionHandler[P, R]):
         """
         decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
-            rule = '{name}: task=… returned {decided!r}, and not "allowed", "required" or None'
-            raise DeveloperError(rule, name=self.name, decided=decided)
+            raise DeveloperError(
+                '{name}: task=… returned {decided!r}, and not "allowed", "required" or None',
+                name=self.name,
+                decided=decided,
+            )
         return decided
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
@@ -176,6 +181,14 @@ class Tool(FunctionHandler[P, R]):
             self._signature.injection.ask_questions(arguments, round_)
 
 
+def _read_annotations(given: ToolAnnotations | Model | None) -> ToolAnnotations | None:
+    if given is None:
+        return None
+    from mcp_functions.protocol import hints
+
+    return hints.read_tool_annotations(given)
+
+
 def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType | None:
     """Read the type of the structured content from `output_schema`, or else from the return annotation.
 
@@ -184,7 +197,6 @@ def _read_output(schema: Mapping[str, Any] | None, returns: object) -> JsonType 
     """
     if schema is None:
         return return_types.read_structured_type(returns)
-    # few tools have a schema of their own
     from mcp_functions.schemas import validation
 
     require(isinstance(schema, dict), "output_schema is a JSON Schema, a dict")

@@ -162,7 +162,6 @@ def frames(error: BaseException, *, of_author: bool = False) -> str:
         of_author: True to begin with the innermost frame outside of this package, if there is one. The author has to
             change that line, although this package raised the exception.
     """
-    # only for a crash
     import traceback
 
     summary = traceback.StackSummary.extract(traceback.walk_tb(error.__traceback__), lookup_lines=False)

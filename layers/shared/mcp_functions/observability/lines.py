@@ -179,7 +179,6 @@ DIGEST_CHARS = 16  # 12 bytes: enough to tell conversations apart in a log
 
 def digest(name: str) -> str:
     """Return a digest of an id that the log must not hold. Lines with the same id have the same digest."""
-    # only a function with conversations needs it, and has imported it already
     import hashlib
 
     hashed = hashlib.sha256(name.encode("utf-8", "surrogatepass"))

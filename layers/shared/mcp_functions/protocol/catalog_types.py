@@ -1,4 +1,4 @@
-"""The types of the catalog (`catalog`). Only type checkers use them: import this module under `TYPE_CHECKING`."""
+"""The types of the catalog (`catalog`). Only type checkers use this module: import it under `TYPE_CHECKING`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ if TYPE_CHECKING:
 
 ListName: TypeAlias = Literal["tools", "prompts", "resources", "resourceTemplates"]
 PropertyOfTools: TypeAlias = Literal["asks", "formless", "relays", "apps"]
+# For each list, the names or URIs with the folder of the Lambda function that serves them. An adopted server may also
+# serve names that no list has; their key is "*" (UNLISTED_KEY).
+Folders: TypeAlias = "dict[ListName, dict[str, str]]"
 
 
 class Server(TypedDict, total=False):
@@ -20,30 +23,6 @@ class Server(TypedDict, total=False):
     extensions: dict[str, JSONObject]
     # for each list, its names or URIs in the order of that server
     order: dict[ListName, list[str]]
-
-
-class Folders(TypedDict):
-    """For each list, the names or URIs with the folder of the Lambda function that serves them.
-
-    An adopted server may also serve names that no list has; their key is "*" (UNLISTED_KEY).
-    """
-
-    tools: dict[str, str]
-    prompts: dict[str, str]
-    resources: dict[str, str]
-    resourceTemplates: dict[str, str]
-
-
-class _Lists(TypedDict):
-    # the entries of each list, as clients get them
-    tools: list[ListEntry]
-    prompts: list[ListEntry]
-    resources: list[ListEntry]
-    resourceTemplates: list[ListEntry]
-    functions: Folders
-    # whether any handler completes arguments, or sends log messages
-    completions: bool
-    logging: bool
 
 
 class Hidden(TypedDict, total=False):
@@ -58,7 +37,7 @@ class Hidden(TypedDict, total=False):
 
 
 class Properties(TypedDict, total=False):
-    """What has a property: the tools that ask, for example. An empty member is left out."""
+    """What has a property. An empty member is left out."""
 
     # the OAuth scopes that handlers require
     scopes: list[str]
@@ -74,11 +53,24 @@ class Properties(TypedDict, total=False):
     apps: list[str]
 
 
+class _Lists(TypedDict):
+    """The entries of each list, as clients get them, and what else every catalog has."""
+
+    tools: list[ListEntry]
+    prompts: list[ListEntry]
+    resources: list[ListEntry]
+    resourceTemplates: list[ListEntry]
+    functions: Folders
+    # whether any handler completes arguments, or sends log messages
+    completions: bool
+    logging: bool
+
+
 class Catalog(_Lists, Properties, total=False):
     """The tools, prompts and resources of a server. A member of this class is left out if it would be empty."""
 
     servers: list[Server]
-    # what a front door says of the whole server; its `serverInfo` replaces those of `servers`
+    # what the endpoint says of the whole server; its `serverInfo` replaces those of `servers`
     endpoint: Server
     # the methods of extensions of adopted servers ("skills/list"), with the folder of each
     methods: dict[str, str]

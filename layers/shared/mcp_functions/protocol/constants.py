@@ -58,7 +58,7 @@ APP_FORM_URI = "ui://mcp-functions/form"  # the form that asks the questions of 
 
 # The keys of `_meta` that begin so are this toolkit's own: its form believes what they say.
 OWN_META = "mcp-functions/"
-META_FORM = f"{OWN_META}form"  # in a result: what the form shows and returns
+META_FORM: Final = "mcp-functions/form"  # in a result: what the form shows and returns
 # In a request: the key for the revision of a client of 2025. `legacy` translates the request of such a client into a
 # request of this revision.
 META_CLIENT_REVISION: Final = "mcp-functions/earlier"

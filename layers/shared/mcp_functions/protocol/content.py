@@ -10,27 +10,29 @@ A field that is None is absent from the object.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from mcp_functions.protocol import content_blocks, hints
 from mcp_functions.protocol.plain_values import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Literal
 
-    from mcp_functions.protocol.wire_types import Annotations, Icon, Model, Role
+    from mcp_functions.protocol import wire_types
+    from mcp_functions.protocol.wire_types import Annotations, ContentBlock, Icon, Model, Role
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
     """Text for the model or the user (TextContent)."""
 
-    type: ClassVar[str] = "text"
+    type: ClassVar[Literal["text"]] = "text"
     text: str
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as TextContent."""
         return {"type": self.type, "text": self.text, **_annotations_and_meta(self)}
 
@@ -39,13 +41,13 @@ class Text:
 class Media:
     """Bytes of a picture or a sound; the base class of Image and Audio."""
 
-    type: ClassVar[str]
+    type: ClassVar[Literal["image", "audio"]]
     data: bytes
     mime_type: str
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as ImageContent or AudioContent."""
         data = content_blocks.write_bytes(self.data)
         return {"type": self.type, "data": data, "mimeType": self.mime_type, **_annotations_and_meta(self)}
@@ -74,7 +76,7 @@ class ResourceContents:
     mime_type: str | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as TextResourceContents or BlobResourceContents."""
         return content_blocks.write_contents(self.uri, self.contents, self.mime_type, self.meta)
 
@@ -83,15 +85,14 @@ class ResourceContents:
 class EmbeddedResource:
     """A resource's contents inside a result (EmbeddedResource)."""
 
-    type: ClassVar[str] = "resource"
+    type: ClassVar[Literal["resource"]] = "resource"
     resource: ResourceContents | Model
     annotations: Annotations | Model | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as EmbeddedResource."""
-        # the contents have their own URI
-        resource = content_blocks.resource_contents(self.resource, uri="")
+        resource = content_blocks.resource_contents(self.resource, uri="")  # they have a URI of their own
         return {"type": self.type, "resource": resource, **_annotations_and_meta(self)}
 
 
@@ -99,7 +100,7 @@ class EmbeddedResource:
 class ResourceLink:
     """A resource that the client may read (ResourceLink)."""
 
-    type: ClassVar[str] = "resource_link"
+    type: ClassVar[Literal["resource_link"]] = "resource_link"
     uri: str
     name: str
     title: str | None = None
@@ -110,7 +111,7 @@ class ResourceLink:
     icons: Sequence[Icon | Model] | None = None
     meta: Mapping[str, Any] | None = None
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ContentBlock:
         """Write it as ResourceLink."""
         optional = {
             "title": self.title,
@@ -119,7 +120,7 @@ class ResourceLink:
             "size": self.size,
             "icons": hints.read_icons(self.icons),
         }
-        present = {name: value for name, value in optional.items() if value is not None}
+        present = cast("ContentBlock", {name: value for name, value in optional.items() if value is not None})
         return {"type": self.type, "uri": self.uri, "name": self.name, **present, **_annotations_and_meta(self)}
 
 
@@ -130,7 +131,7 @@ class PromptMessage:
     role: Role
     content: str | Text | Image | Audio | EmbeddedResource | ResourceLink | Model
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> wire_types.PromptMessage:
         """Write it as PromptMessage."""
         return content_blocks.messages(self)[0]
 
@@ -145,9 +146,9 @@ class CallToolResult:
     meta: Mapping[str, Any] | None = None
 
 
-def _annotations_and_meta(block: Text | Media | EmbeddedResource | ResourceLink) -> dict[str, Any]:
+def _annotations_and_meta(block: Text | Media | EmbeddedResource | ResourceLink) -> ContentBlock:
     """Write the two members that every content block may have."""
-    members: dict[str, Any] = {}
+    members: ContentBlock = {}
     if block.annotations is not None:
         members["annotations"] = hints.read_annotations(block.annotations)
     if block.meta is not None:

@@ -24,7 +24,7 @@ from mcp_functions.protocol.plain_values import BYTES, content_kind, pydantic_to
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+    from mcp_functions.protocol.wire_types import ContentBlock, JSONValue, PromptMessage
 
 # FastMCP's Image, Audio and File have one of these methods each, which returns content of the official SDK.
 FASTMCP_METHODS = ("to_image_content", "to_audio_content", "to_resource_content")
@@ -37,58 +37,46 @@ STRING_MEMBERS = {
 }
 
 
-def block(value: object) -> JSONObject:
-    """Return one content block, as JSON.
+def block(value: object) -> ContentBlock:
+    """Write text, or content of one of the three libraries, as a content block.
 
-    Args:
-        value: text, or content of this toolkit, the official SDK or FastMCP.
-
-    Raises:
-        DeveloperError: the value has another kind, or lacks a member of its type.
+    Raise a DeveloperError for any other value, and for content that lacks a member of its type.
     """
     if isinstance(value, str):
         return {"type": "text", "text": value}
     if content_kind(value) != "block":
         allowed = "text, Text, Image, Audio, EmbeddedResource or ResourceLink"
-        raise DeveloperError(rule=f"content is {allowed}, not {type_name(value)}")
+        raise DeveloperError(f"content is {allowed}, not {type_name(value)}")
     content_block = to_wire(value)
     if not _is_block(content_block):
         reason = "a member is missing or of a wrong type"
-        raise DeveloperError(rule=f"{type_name(value)} is no content as the protocol has it: {reason}")
+        raise DeveloperError(f"{type_name(value)} is no content as the protocol has it: {reason}")
     return content_block
 
 
-def resource_contents(value: object, uri: str) -> JSONObject:
-    """Return the contents of a resource.
+def resource_contents(value: object, uri: str) -> ContentBlock:
+    """Write the contents of a resource, which are of this toolkit or the official SDK.
 
-    Args:
-        value: contents of this toolkit or the official SDK.
-        uri: the URI that the client reads. Only the class ReadResourceContents of the official SDK has no URI itself.
-
-    Raises:
-        DeveloperError: the value has another kind, or lacks a member of its type.
+    Only the SDK's ReadResourceContents have no URI, and get the one that the client reads. Raise a DeveloperError for
+    any other value, and for contents that lack a member of their type.
     """
     if content_kind(value) != "resource contents":
         allowed = "text, bytes, JSON, ResourceContents or a list of them"
-        raise DeveloperError(rule=f"{type_name(value)} is no part of a resource: it returns {allowed}")
+        raise DeveloperError(f"{type_name(value)} is no part of a resource: it returns {allowed}")
     if not hasattr(value, "uri"):
         read: Any = value
         return write_contents(uri, read.content, read.mime_type, getattr(read, "meta", None))
     contents = to_wire(value)
     if not _is_resource_contents(contents):
-        raise DeveloperError(rule=f"{type_name(value)} needs a uri, and text or bytes")
+        raise DeveloperError(f"{type_name(value)} needs a uri, and text or bytes")
     return contents
 
 
 def write_contents(
     uri: str, contents: str | bytes, mime_type: str | None, meta: Mapping[str, Any] | None
-) -> JSONObject:
-    """Write TextResourceContents or BlobResourceContents.
-
-    Raises:
-        TypeError, ValueError: the contents are neither text nor bytes, or JSON cannot hold `meta`.
-    """
-    members: JSONObject = {"uri": uri}
+) -> ContentBlock:
+    """Write TextResourceContents or BlobResourceContents; raise a TypeError or ValueError for what JSON cannot hold."""
+    members: ContentBlock = {"uri": uri}
     if mime_type is not None:
         members["mimeType"] = mime_type
     if meta is not None:
@@ -101,37 +89,28 @@ def write_contents(
 def write_bytes(data: bytes) -> str:
     """Write bytes as base64, or raise a TypeError for any other value."""
     if not isinstance(data, BYTES):
-        message = "its data must be bytes"
-        raise TypeError(message)
+        raise TypeError("its data must be bytes")
     return to_base64(data)
 
 
-def messages(value: object) -> list[JSONObject]:
-    """Return a value of a prompt as messages. A message with several blocks becomes one message for each block.
+def messages(value: object) -> list[PromptMessage]:
+    """Write text, content or a message as messages. A message with several blocks becomes one for each block.
 
-    Args:
-        value: text, or content, or a message.
-
-    Raises:
-        DeveloperError: the value has another kind, or is a message whose `role` the protocol does not know.
+    Raise a DeveloperError for any other value, and for a message whose `role` the protocol does not know.
     """
     if isinstance(value, str) or content_kind(value) == "block":
         return [{"role": "user", "content": block(value)}]
     if content_kind(value) != "message":
-        raise DeveloperError(rule=f"a prompt returns text, messages or content, not {type_name(value)}")
+        raise DeveloperError(f"a prompt returns text, messages or content, not {type_name(value)}")
     message: Any = value
     if message.role not in ("user", "assistant"):
-        raise DeveloperError(rule=f'the role of a {type_name(value)} is "user" or "assistant"')
+        raise DeveloperError(f'the role of a {type_name(value)} is "user" or "assistant"')
     blocks = message.content if isinstance(message.content, list | tuple) else [message.content]
     return [{"role": message.role, "content": block(item)} for item in blocks]
 
 
 def to_wire(value: object) -> JSONValue:
-    """Return a part of a result, or a whole result, as JSON values.
-
-    Raises:
-        DeveloperError: the value cannot be written.
-    """
+    """Return a part of a result, or a whole result, as JSON values, or raise a DeveloperError."""
     model: Any = value
     for method in FASTMCP_METHODS:
         if hasattr(value, method):
@@ -146,7 +125,7 @@ def to_wire(value: object) -> JSONValue:
         raise DeveloperError(rule, type=type_name(value), reason=reason) from None
 
 
-def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:
+def _is_block(value: JSONValue) -> TypeGuard[ContentBlock]:
     if not isinstance(value, dict):
         return False
     if value.get("type") == "resource":
@@ -156,7 +135,7 @@ def _is_block(value: JSONValue) -> TypeGuard[JSONObject]:
     return all(isinstance(value.get(member), str) for member in STRING_MEMBERS[value["type"]])
 
 
-def _is_resource_contents(value: JSONValue) -> TypeGuard[JSONObject]:
+def _is_resource_contents(value: JSONValue) -> TypeGuard[ContentBlock]:
     if not isinstance(value, dict) or not isinstance(value.get("uri"), str):
         return False
     contents = [value[member] for member in ("text", "blob") if member in value]

@@ -6,47 +6,40 @@ is 200, because the official TypeScript client reads JSON-RPC errors only at the
     raise InvalidParams(message="params.name must be a string")    the client gets this message
     raise Misconfigured("kms:AccessDenied")                        only the log gets this reason
     raise ResourceNotFound("note://ann")                           the specification says what `data` holds
-
-The sections:
-
-    the request is not valid              the client sent what the specification does not allow
-    the caller may not do this            a valid request, but the access token or the operator does not allow it
-    the request cannot be fulfilled       a valid request, but there is no such name, or its state is not valid
-    the server failed                     an author's code, a setting, KMS or a table
-    exceptions of an author's function    no JSON-RPC errors: they become results, or end a round
 """
 
 from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.aws.errors import Failure
+    from mcp_functions.protocol.wire_types import Error, JSONObject, JSONValue
 
 
 class McpError(Exception):
     """A JSON-RPC error.
 
     It is written to three places: `code`, `message`, `data` and `id` to the JSON-RPC response, `status` and `headers`
-    to the HTTP response around it, `reason` and `is_server_fault` to the log.
+    to the HTTP response around it, `reason` and `is_server_fault` to the log. An alarm counts the faults of the server.
     """
 
-    code: int = -32603  # an error that another server sent has its own code
+    code: int = -32603
     status: ClassVar[int] = 200
     default_message: ClassVar[str] = "Internal error"
-    default_data: ClassVar[object] = None
-    is_server_fault: ClassVar[bool] = False  # True if the server failed, which an alarm counts
+    default_data: ClassVar[JSONValue] = None
+    is_server_fault: ClassVar[bool] = False
 
     def __init__(
         self,
         reason: str | None = None,
         *,
         message: str | None = None,
-        data: object = None,
+        data: JSONValue = None,
         id: str | int | None = None,  # noqa: A002 - the name in JSON-RPC
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -66,15 +59,15 @@ class McpError(Exception):
         self.id = id
         self.headers = headers or {}
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> Error:
         """Return the `error` member of a JSON-RPC response."""
-        members: dict[str, object] = {"code": self.code, "message": self.message}
+        error: Error = {"code": self.code, "message": self.message}
         if self.data is not None:
-            members["data"] = self.data
-        return members
+            error["data"] = self.data
+        return error
 
 
-# ---- The request is not valid
+# ---- The request is not valid: the client sent what the specification does not allow
 
 
 class ParseError(McpError):
@@ -138,14 +131,8 @@ class MissingRequiredClientCapability(McpError):
     status = 400
     default_message = "The client lacks a required capability"
 
-    def __init__(self, required: Mapping[str, object], text: str = "", **data: object) -> None:
-        """Name the missing capabilities.
-
-        Args:
-            required: the `ClientCapabilities` object that would have been enough.
-            text: the end of the message, after the names of the capabilities.
-            data: further members of `data`.
-        """
+    def __init__(self, required: Mapping[str, JSONObject], text: str = "", **data: object) -> None:
+        """Name the `ClientCapabilities` that would be enough; `text` ends the message, and `data` has more members."""
         message = f"{self.default_message}: {', '.join(capability_names(required))}{text}"
         super().__init__(message=message, data={"requiredCapabilities": required, **data})
 
@@ -162,7 +149,7 @@ class UnsupportedProtocolVersion(McpError):
         super().__init__(data={"supported": list(supported), "requested": shortened(requested)})
 
 
-# ---- The caller may not do this
+# ---- The caller may not do this: the access token or the operator does not allow a valid request
 
 
 class Unauthorized(InvalidRequest):
@@ -187,7 +174,7 @@ class CallerStopped(InvalidRequest):
     default_message = "The operator of this server has stopped this caller"
 
 
-# ---- The request cannot be fulfilled
+# ---- The request cannot be fulfilled: it is valid, but there is no such name, or its state is not valid
 
 
 class InvalidRequestState(InvalidParams):
@@ -225,7 +212,7 @@ class HandlerError(InvalidParams):
     status = 200
 
 
-# ---- The server failed
+# ---- The server failed: an author's code, a setting, KMS or a table
 
 
 class InternalError(McpError):
@@ -250,9 +237,8 @@ class OutcomeUnknown(InternalError):
 
 
 class ResultTooLarge(InternalError):
-    """The result is over the size that Lambda can return. Without this error the client would only see a 502."""
+    """The result is over the size that Lambda can return (`http.responses`). Else the client would only see a 502."""
 
-    # `http.responses` has the limit
     default_message = "The result is larger than this server can send (6 MB)"
 
 
@@ -292,7 +278,7 @@ class FunctionStopped(Busy):
     retry_after = 300
 
 
-# ---- Exceptions of an author's function
+# ---- Exceptions of an author's function: no JSON-RPC errors, but they become results, or end a round
 
 
 class ToolError(Exception):
@@ -311,10 +297,7 @@ class NotAnswered(Exception):
 
 
 class InputRequired(BaseException):
-    """Ends one run of an author's function, because the client must answer first.
-
-    It is no `Exception`, so that an author's `except Exception` does not catch it.
-    """
+    """Ends a run of an author's function with questions. An author's `except Exception` does not catch it."""
 
 
 class DeveloperError(Exception):
@@ -352,19 +335,16 @@ def service_error(service: str, failure: Failure) -> McpError:
     return TemporarilyUnavailable(reason) if failure.is_outage else Misconfigured(reason)
 
 
-MAX_QUOTE = 200  # the most characters of a client's text that an error repeats
+MAX_QUOTE = 200  # characters
 
 
 def shortened(text: str) -> str:
-    """Shorten a client's text for an error, because it may have megabytes."""
+    """Shorten a client's text for an error that repeats it, because it may have megabytes."""
     return text if len(text) <= MAX_QUOTE else f"{text[:MAX_QUOTE]}…"
 
 
 def is_ctrl_c(error: BaseException) -> bool:
-    """Recognize Ctrl-C, which ends a local process, and not a KeyboardInterrupt that an author's code raises.
-
-    Python raises Ctrl-C without a text. Lambda has no terminal.
-    """
+    """Recognize Ctrl-C, which Python raises without a text, and not the KeyboardInterrupt of an author's code."""
     return isinstance(error, KeyboardInterrupt) and not error.args and not is_on_lambda()
 
 
@@ -373,10 +353,9 @@ def is_on_lambda() -> bool:
     return "AWS_LAMBDA_RUNTIME_API" in os.environ
 
 
-def capability_names(required: Mapping[str, Any]) -> list[str]:
-    """Name the capabilities of a `ClientCapabilities` object: `["elicitation.url", "sampling"]`."""
+def capability_names(required: Mapping[str, JSONObject]) -> list[str]:
+    """Name the members of a `ClientCapabilities`: `["elicitation.url", "sampling"]`."""
     names: list[str] = []
     for family, members in required.items():
-        members_of_family = [f"{family}.{member}" for member in members]
-        names += members_of_family or [family]
+        names += [f"{family}.{member}" for member in members] or [family]
     return names

@@ -45,7 +45,7 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
     check_no_contradiction(message, headers)
     check_meta(message)
     for header in _repeated(message):
-        # a completion need not have it
+        # A completion need not have it.
         is_required = header != NAME_HEADER or message["method"] in CALL_METHODS
         if is_required and header.lower() not in headers:
             raise _missing(header)
@@ -53,12 +53,9 @@ def check_request(message: JSONRPCRequest, headers: Mapping[str, str]) -> None:
 
 
 def check_no_contradiction(message: Mapping[str, Any], headers: Mapping[str, str]) -> None:
-    """Check that each header that is there has the value of the body. A header may be missing.
+    """Raise HeaderMismatch if a header is malformed, or differs from the body. A header may be missing.
 
     Clients of earlier revisions are checked too, and notifications, which need no `_meta`.
-
-    Raises:
-        HeaderMismatch: a header is malformed, or differs from the body.
     """
     for header, value in _repeated(message).items():
         if header.lower() in headers and read(headers, header) != value:
@@ -89,11 +86,7 @@ def _name_in(message: Mapping[str, Any]) -> object:
 
 
 def read(headers: Mapping[str, str], name: str) -> str:
-    """Return the decoded value of a header.
-
-    Raises:
-        HeaderMismatch: the header is missing or malformed.
-    """
+    """Return the decoded value of a header; raise HeaderMismatch if the header is missing or malformed."""
     if name.lower() not in headers:
         raise _missing(name)
     try:
@@ -113,15 +106,13 @@ def _missing(name: str) -> HeaderMismatch:
 
 # ---- The value of a header: plain text, or base64 between two marks
 
-
 MARKED_BASE64 = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 
 def decode(value: str) -> str:
     """Decode the value of a header: `=?base64?4pyT?=` is "✓", and a value without the two marks is the text itself.
 
-    Raises:
-        ValueError: the value has the marks, but no strict base64 of UTF-8 between them.
+    Raise a ValueError if there is no strict base64 of UTF-8 between the marks.
     """
     text = value.strip(" \t")
     marked = MARKED_BASE64.fullmatch(text)

@@ -14,18 +14,17 @@ from __future__ import annotations
 import gc
 import json
 import re
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 
 MAX_DEPTH = 64  # levels of nested arrays and objects in a request
-# the first characters of an escape that may be half of a surrogate pair: \ud83d
-SURROGATE = r"\\u[dD]"
+SURROGATE = r"\\u[dD]"  # begins an escape that may be half of a surrogate pair: \ud83d
 
 
 def loads(text: str | bytes) -> JSONValue:
@@ -36,7 +35,7 @@ def loads(text: str | bytes) -> JSONValue:
     """
     try:
         string = text if isinstance(text, str) else text.decode()
-        # a check: it raises UnicodeEncodeError if the text itself holds half of a surrogate pair
+        # a check: the text itself may hold half of a surrogate pair
         string.encode()
         # The collector would look at the new containers again and again, although none of them is garbage yet. Then
         # 4 MiB of nested arrays would take four times as long.
@@ -54,7 +53,7 @@ def loads(text: str | bytes) -> JSONValue:
     return value
 
 
-def _read_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _read_object(members: list[tuple[str, JSONValue]]) -> JSONObject:
     value = dict(members)
     if len(value) != len(members):
         raise ParseError(message="A JSON object holds the same key twice")
@@ -79,17 +78,16 @@ DIGITS_OF_DOUBLE = 309  # the largest double, 1.8e308, has so many digits
 
 def _read_integer(text: str) -> int:
     if len(text) >= DIGITS_OF_DOUBLE:
-        # a check: an integer has the limit of a double, also if it has no exponent
-        _read_float(text)
+        _read_float(text)  # a check: an integer has the limit of a double, too
     return int(text)
 
 
-def _refuse_constant(_name: str) -> NoReturn:
+def _read_constant(_name: str) -> float:
     raise ParseError(message="NaN and Infinity are not JSON")
 
 
 _decoder = json.JSONDecoder(
-    object_pairs_hook=_read_object, parse_float=_read_float, parse_int=_read_integer, parse_constant=_refuse_constant
+    object_pairs_hook=_read_object, parse_float=_read_float, parse_int=_read_integer, parse_constant=_read_constant
 )
 
 
@@ -136,8 +134,7 @@ def check_size(value: object) -> None:
     """Raise a ValueError for a value that is too expensive to validate: pydantic needs 400 bytes for each error."""
     count = sum(len(container) for _level, container in walk(value))
     if count > MAX_VALUES:
-        message = f"holds more than {MAX_VALUES} values"
-        raise ValueError(message)
+        raise ValueError(f"holds more than {MAX_VALUES} values")
 
 
 def may_be_deeper(text: str, levels: int) -> bool:

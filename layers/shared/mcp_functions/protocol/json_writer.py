@@ -45,19 +45,12 @@ def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
     except RecursionError:
-        message = "nested too deep"
-        # the traceback of a RecursionError has a thousand equal frames
-        raise ValueError(message) from None
+        # `from None`, because the traceback of a RecursionError has a thousand equal frames.
+        raise ValueError("nested too deep") from None
 
 
 def dumps_with_member(members: Mapping[str, object], name: str, text: str) -> str:
-    """Write an object whose last member is JSON already, so that it is not written again.
-
-    Args:
-        members: the other members, at least one, and none with this name.
-        name: the name of the last member.
-        text: the value of the last member as JSON.
-    """
+    """Write an object whose last member is JSON already (`text`). It has at least one other member."""
     others = dumps(members).removesuffix("}")
     return f"{others},{dumps(name)}:{text}}}"
 

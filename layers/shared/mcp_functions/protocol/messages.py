@@ -23,13 +23,15 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.event_types import Event
+    from mcp_functions.protocol.event_types import Event, Response
     from mcp_functions.protocol.wire_types import (
         ClientCapabilities,
+        Implementation,
         JSONRPCNotification,
         JSONRPCRequest,
         JSONValue,
         Params,
+        ResultObject,
     )
 
 # The most characters of a request id and of a progress token. Both are repeated in messages of the server.
@@ -37,33 +39,47 @@ MAX_ID_CHARS = 8192
 
 
 class Principal(NamedTuple):
-    """The authenticated caller, as the authorizer of API Gateway names it."""
+    """The authenticated caller, as the authorizer of API Gateway names it.
 
-    iss: str  # the issuer of the token; "aws:iam" for a caller that signs with IAM
-    sub: str  # the issuer's name for the caller
-    client: str  # the issuer's id of the client program; "" if the issuer has none
+    Attributes:
+        iss: the issuer of the token; "aws:iam" for a caller that signs with IAM.
+        sub: the issuer's name for the caller.
+        client: the issuer's id of the client program; "" if the issuer has none.
+    """
+
+    iss: str
+    sub: str
+    client: str
 
 
 class Identity(NamedTuple):
-    """Who calls, and what the caller's access token allows."""
+    """Who calls, and the scopes of the access token. AuthMode none authenticates nobody, and has no principal."""
 
-    # None if the server has the AuthMode none, which authenticates nobody
     principal: Principal | None = None
-    scopes: frozenset[str] = frozenset()  # empty without a token
+    scopes: frozenset[str] = frozenset()
 
 
 class Request(NamedTuple):
-    """A JSON-RPC request that passed the checks of HTTP."""
+    """A JSON-RPC request that passed the checks of HTTP.
 
-    message: JSONRPCRequest  # the JSON-RPC request
-    headers: Mapping[str, str]  # the headers of the HTTP request, with names in lower case
-    principal: Principal | None  # the caller; None with AuthMode none
-    address: str  # the caller's IP address as the gateway saw it; `binding.caller_id` counts by it
-    gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
-    # the API Gateway event without credentials, which the endpoint forwards
+    Attributes:
+        headers: the headers of the HTTP request, with names in lower case.
+        principal: the caller; None with AuthMode none.
+        address: the caller's IP address as the gateway saw it; `binding.caller_id` counts by it.
+        gateway_deadline: when the gateway stops waiting for the response, in unix seconds.
+        event: the API Gateway event without credentials, which the endpoint forwards.
+        scopes: the scopes of the caller's access token.
+        lambda_deadline: when Lambda ends this function, in unix seconds; 0 if unknown.
+    """
+
+    message: JSONRPCRequest
+    headers: Mapping[str, str]
+    principal: Principal | None
+    address: str
+    gateway_deadline: float
     event: Event
-    scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
-    lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
+    scopes: frozenset[str] = frozenset()
+    lambda_deadline: float = 0.0
 
     @property
     def method(self) -> str:
@@ -88,28 +104,31 @@ class Request(NamedTuple):
 
 
 class ResponseBody(NamedTuple):
-    """A response that a dialect has written. A dialect is an unreleased proposal for MCP, with messages of its own."""
+    """A response that a dialect (an unreleased proposal for MCP) has written: an event stream, or JSON."""
 
     text: str
-    is_stream: bool  # True for an event stream, False for JSON
+    is_stream: bool
 
 
 class Result(NamedTuple):
-    """The result of a request."""
+    """The result of a request.
 
-    result: Mapping[str, Any]  # the JSON-RPC result
-    # the messages that the client gets before the result
+    Attributes:
+        notifications: the messages that the client gets before the result.
+        body: what a dialect sends in place of the result and the notifications.
+        text: the result as JSON, if it was serialized before: a list is the same for every request; "" if not.
+    """
+
+    result: Mapping[str, Any]
     notifications: tuple[Mapping[str, Any], ...] = ()
-    # a dialect sends this in place of the result and the notifications
     body: ResponseBody | None = None
-    # the result as JSON, if it was serialized before: a list is the same for every request; "" if not
     text: str = ""
 
 
 class ForwardedResponse(NamedTuple):
     """The HTTP response of another Lambda, which the endpoint returns unchanged."""
 
-    response: Mapping[str, Any]
+    response: Response
 
 
 AnyResult: TypeAlias = Result | ForwardedResponse
@@ -145,9 +164,10 @@ def is_dict_of(type_: type, value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(item, type_) for item in value.values())
 
 
-def complete(result: Mapping[str, Any], server: Mapping[str, Any]) -> dict[str, Any]:
+def complete(result: ResultObject, server: Implementation) -> ResultObject:
     """Add the members of every result: its `resultType`, and the server's name and version in `_meta`."""
-    meta = {**result.get("_meta", {}), META_SERVER_INFO: server}
+    meta = result.get("_meta", {}).copy()
+    meta[META_SERVER_INFO] = server
     return {"resultType": "complete", **result, "_meta": meta}
 
 

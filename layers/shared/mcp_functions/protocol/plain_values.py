@@ -45,22 +45,16 @@ class NotJson(ValueError):
 
 
 def to_json(value: object) -> JSONValue:
-    """Convert a value to plain JSON values.
-
-    Raises:
-        NotJson: JSON cannot hold the value, or a value inside it.
-    """
+    """Convert a value to plain JSON values; raise NotJson if JSON cannot hold it, or a value inside it."""
     # `from None` hides the causes, because their texts may quote the author's values.
     try:
         return _convert(value)
     except RecursionError:
-        message = f"{type_name(value)} that is nested too deep, or holds itself"
-        raise NotJson(message, value) from None
+        raise NotJson(f"{type_name(value)} that is nested too deep, or holds itself", value) from None
     except NotJson as error:
         if error.value is value:
             raise
-        message = f"{type_name(value)} that holds {error}"
-        raise NotJson(message, value) from None
+        raise NotJson(f"{type_name(value)} that holds {error}", value) from None
 
 
 def is_json(value: object) -> bool:
@@ -88,12 +82,7 @@ def is_equal(value: Any, other: Any) -> bool:  # noqa: ANN401 - values of any ty
 
 
 def pydantic_to_json(value: object) -> JSONValue:
-    """Convert a value as pydantic does.
-
-    Raises:
-        ValueError: pydantic cannot write it as JSON.
-    """
-    # plain values do not need it
+    """Convert a value as pydantic does, or raise a ValueError."""
     from pydantic_core import to_jsonable_python
 
     # In a model of the protocol, such as an Icon, None means that a member is absent. Elsewhere None is a value.
@@ -108,11 +97,7 @@ def type_name(value: object) -> str:
 
 
 def _convert(value: object) -> JSONValue:  # noqa: PLR0911 - one for each type
-    """Convert a value of any type, and the values inside it.
-
-    Raises:
-        NotJson: JSON cannot hold the value, or a value inside it.
-    """
+    """Convert a value of any type, and the values inside it, or raise NotJson."""
     if type(value) in JSON_SCALARS:
         return value
     match value:
@@ -159,22 +144,20 @@ def _check_supported(value: object) -> None:
 def _convert_object(value: object) -> JSONValue:
     """Convert a dataclass, an enum, a date, or a value that only pydantic can convert."""
     is_dataclass = hasattr(value, "__dataclass_fields__")
-    # a dataclass of pydantic may have aliases
+    # A dataclass of pydantic may have aliases.
     if is_dataclass and not hasattr(value, "__pydantic_serializer__"):
-        # an author who made a dataclass has imported it
         from dataclasses import fields
 
         declared = fields(cast("DataclassInstance", value))
         return {field.name: _convert(getattr(value, field.name)) for field in declared}
     if isinstance(value, Enum):
         return _convert(value.value)
-    # few values are dates, and pydantic imports it, too
     from datetime import date, datetime
 
     if type(value) in (date, datetime):
         text = cast("date", value).isoformat()
-        # as pydantic writes UTC
-        return text.removesuffix("+00:00") + "Z" if text.endswith("+00:00") else text
+        # pydantic writes UTC as "Z".
+        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
@@ -184,8 +167,7 @@ def _convert_object(value: object) -> JSONValue:
 def _convert_dict(value: dict[Any, Any]) -> JSONValue:
     converted = {_convert_key(key): _convert(member) for key, member in value.items()}
     if len(converted) != len(value):
-        message = "a dict with two keys that are the same in JSON"
-        raise NotJson(message, value)
+        raise NotJson("a dict with two keys that are the same in JSON", value)
     return converted
 
 
@@ -197,8 +179,7 @@ def _convert_key(key: object) -> str:
         return str(converted)
     if isinstance(converted, int | NoneType):
         return dumps(converted)  # True becomes "true", as `json.dumps` writes keys
-    message = f"a dict whose keys are of type {type_name(key)}"
-    raise NotJson(message, key)
+    raise NotJson(f"a dict whose keys are of type {type_name(key)}", key)
 
 
 # ---- Protocol types: classes of this toolkit, of the official SDK and of FastMCP for results and parts of results.

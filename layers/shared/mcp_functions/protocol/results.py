@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
+    from mcp_functions.protocol.wire_types import ContentBlock, ResultObject
+
     Write: TypeAlias = Callable[[object], Any]
 
 # The end of an error text: the types that a function may return.
@@ -35,7 +37,7 @@ RESOURCE_RETURNS = "a resource returns text, bytes, ResourceContents or a list o
 
 def call_tool_result(
     value: object, write: Write = to_json, *, promises_structured: bool = False, promises_list: bool = False
-) -> dict[str, Any]:
+) -> ResultObject:
     """Write the return value of a tool as CallToolResult.
 
     Args:
@@ -56,7 +58,6 @@ def call_tool_result(
         return {"content": _blocks([value]), "isError": False}
     if isinstance(value, str | None) and not promises_structured:
         return {"content": [] if value is None else [_text(value)], "isError": False}
-    # raises for every other type of the protocol
     plain, text = _plain_and_text(value, TOOL_RETURNS, write)
     return {"content": [_text(text)], "structuredContent": plain, "isError": False}
 
@@ -79,12 +80,12 @@ def drop_own_meta(value: object) -> None:
                 drop_own_meta(member)
 
 
-def tool_error(text: str) -> dict[str, Any]:
+def tool_error(text: str) -> ResultObject:
     """Write a failure for the model: "tool execution errors" are results, and not JSON-RPC errors (server/tools)."""
     return {"content": [_text(text)], "isError": True}
 
 
-def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
+def get_prompt_result(value: object, description: str | None) -> ResultObject:
     """Write the return value of a prompt as GetPromptResult.
 
     Args:
@@ -94,10 +95,9 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
     Raises:
         DeveloperError: a prompt may not return a value of this type.
     """
-    # other functions do not need it
     from mcp_functions.protocol import content_blocks
 
-    result: dict[str, Any] = {}
+    result: ResultObject = {}
     messages: Any = value
     if content_kind(value) == "prompt result":
         whole = content_blocks.to_wire(value)
@@ -114,7 +114,7 @@ def get_prompt_result(value: object, description: str | None) -> dict[str, Any]:
 
 def read_resource_contents(
     value: object, uri: str, mime_type: str | None, write: Write = to_json
-) -> list[dict[str, Any]]:
+) -> list[ContentBlock]:
     """Write the return value of a resource as `contents`.
 
     Args:
@@ -132,36 +132,35 @@ def read_resource_contents(
         contents = contents.contents
     items = contents if isinstance(contents, list | tuple) else [contents]
     if kind or _holds_content(items):
-        # plain values do not need it
         from mcp_functions.protocol import content_blocks
 
         return [content_blocks.resource_contents(item, uri) for item in items]
-    mime = {"mimeType": mime_type} if mime_type else {}
     if isinstance(value, BYTES):
-        return [{"uri": uri, **mime, "blob": to_base64(value)}]
+        if not mime_type:
+            return [{"uri": uri, "blob": to_base64(value)}]
+        return [{"uri": uri, "mimeType": mime_type, "blob": to_base64(value)}]
     if isinstance(value, str):
-        return [{"uri": uri, "mimeType": "text/plain", **mime, "text": value}]
+        return [{"uri": uri, "mimeType": mime_type or "text/plain", "text": value}]
     _plain, text = _plain_and_text(value, RESOURCE_RETURNS, write)
-    return [{"uri": uri, "mimeType": "application/json", **mime, "text": text}]
+    return [{"uri": uri, "mimeType": mime_type or "application/json", "text": text}]
 
 
 def _holds_content(values: Iterable[object]) -> bool:
-    # each type is looked up once, because a list may be long
+    # Each type is looked up once, because a list may be long.
     types = {type(value) for value in values}
     return any(content_kind_of_type(cls) for cls in types)
 
 
-def _text(text: str) -> dict[str, Any]:
+def _text(text: str) -> ContentBlock:
     try:
-        text.encode()  # a check
+        text.encode()
     except UnicodeEncodeError:
-        raise DeveloperError(rule="the function returned text with half of a surrogate pair") from None
+        raise DeveloperError("the function returned text with half of a surrogate pair") from None
     return {"type": "text", "text": text}
 
 
-def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, Any]]:
+def _blocks(values: Iterable[object], write: Write = to_json) -> list[ContentBlock]:
     """Write a list of content as blocks. Any other value in it becomes text (its JSON), and None is left out."""
-    # plain values do not need it
     from mcp_functions.protocol import content_blocks
 
     blocks = []
@@ -176,20 +175,19 @@ def _blocks(values: Iterable[object], write: Write = to_json) -> list[dict[str, 
     return blocks
 
 
-def _whole_result(value: object, write: Write) -> dict[str, Any]:
+def _whole_result(value: object, write: Write) -> ResultObject:
     """Write a CallToolResult, or FastMCP's ToolResult."""
     whole: Any = value
     content = [whole.content] if isinstance(whole.content, str) else whole.content
-    result = {"content": _blocks(content), "isError": bool(_member(value, "is_error", "isError"))}
+    result: ResultObject = {"content": _blocks(content), "isError": bool(_member(value, "is_error", "isError"))}
     structured = _member(value, "structured_content", "structuredContent")
     # Without structured content, the classes of other libraries have None here. The CallToolResult of this toolkit has
     # `...`, because None is a value of JSON.
     is_of_toolkit = any(base.__module__ == "mcp_functions.protocol.content" for base in type(value).__mro__)
     absent = ... if is_of_toolkit else None
     if structured is not absent:
-        result["structuredContent"], _json = _plain_and_text(
-            structured, TOOL_RETURNS, to_json if result["isError"] else write
-        )
+        write = to_json if result["isError"] else write
+        result["structuredContent"], _json = _plain_and_text(structured, TOOL_RETURNS, write)
     meta = getattr(value, "meta", None)
     if meta:
         result["_meta"], _json = _plain_and_text(dict(meta), TOOL_RETURNS)
@@ -204,20 +202,14 @@ def _member(value: object, name: str, old_name: str) -> object:
 
 
 def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tuple[Any, str]:
-    """Write a value as plain JSON values, and these as JSON text.
+    """Write what a function returned as plain JSON values, and these as text.
 
-    Args:
-        value: the value that an author's function returned, or a part of it.
-        allowed: what the function may return, for the error text.
-        write: writes the plain JSON values.
-
-    Raises:
-        DeveloperError: JSON cannot hold the value.
+    If JSON cannot hold it, raise a DeveloperError, which also says what the function is `allowed` to return.
     """
     try:
         plain = write(value)
         text = dumps(plain)
-        text.encode()  # a check: it raises for half of a surrogate pair
+        text.encode()
     except NotJson as error:
         reason = str(error)
     except UnicodeEncodeError:
@@ -228,4 +220,4 @@ def _plain_and_text(value: object, allowed: str, write: Write = to_json) -> tupl
         reason = f"{type_name(value)} with NaN, Infinity or too many digits"
     else:
         return plain, text
-    raise DeveloperError(rule=f"JSON cannot carry what the function returned ({reason}): {allowed}")
+    raise DeveloperError(f"JSON cannot carry what the function returned ({reason}): {allowed}")

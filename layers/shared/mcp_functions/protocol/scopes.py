@@ -18,17 +18,14 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# for each scope, those that come next in the chains
-Hierarchy: TypeAlias = "Mapping[str, set[str]]"
-
+Hierarchy: TypeAlias = "Mapping[str, set[str]]"  # for each scope, those that come next in the chains
 SCOPE = r"[!#-\[\]-~]+"  # "scope-token = 1*( %x21 / %x23-5B / %x5D-7E )" (RFC 6749, section 3.3)
 
 
 def read_hierarchy(text: str) -> dict[str, set[str]]:
     """Read chains of scopes, each with its broadest first: `admin > work:write > work:read, admin > mail:read`.
 
-    Raises:
-        ValueError: a chain has only one scope, or a part that is no valid scope. The message is the chain.
+    Raise a ValueError with the chain that has only one scope, or a part that is no valid scope.
     """
     hierarchy: dict[str, set[str]] = {}
     for chain in filter(str.strip, text.split(",")):
@@ -48,6 +45,6 @@ def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     while to_visit:
         scope = to_visit.pop()
         allowed.add(scope)
-        # no scope is visited twice, so a circle ends too
+        # No scope is visited twice, so a circle ends, too.
         to_visit |= hierarchy.get(scope, set()) - allowed
     return frozenset(allowed)

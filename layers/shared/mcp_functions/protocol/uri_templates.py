@@ -21,9 +21,10 @@ The whole template matches from index 0: `author` ends at 3, and `path` at 7.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from mcp_functions.protocol.uris import normal_form
+from mcp_functions.tuples import NamedTuple
 
 # The most characters of a URI. The header Mcp-Name repeats the URI. API Gateway accepts 10,240 bytes of headers, so
 # 2 KB remain for the other headers.
@@ -35,10 +36,10 @@ Matches: TypeAlias = dict[int, tuple[int, ...]]
 
 
 class Expression(NamedTuple):
-    """An expression of a template, and the literal text that follows it."""
+    """An expression of a template, the delimiters that its value must not have, and the literal text behind it."""
 
     variable: str
-    delimiters: str  # the characters that the value must not have; none for `{+name}`
+    delimiters: str
     literal: str
 
 
@@ -46,15 +47,10 @@ class UriTemplate:
     """A template that URIs can be matched with. `variables` has the names of its variables, in order."""
 
     def __init__(self, text: str) -> None:
-        """Parse a template.
-
-        Raises:
-            ValueError: the template has an expression of RFC 6570 that a server cannot match, or uses a variable twice.
-        """
+        """Parse a template; raise a ValueError if an expression cannot be matched, or a variable is used twice."""
         without_expressions = EXPRESSION.sub("", text)
         if "{" in without_expressions or "}" in without_expressions:
-            message = f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI"
-            raise ValueError(message)
+            raise ValueError(f"{text!r}: only {{name}} and {{+name}} can be matched back from a URI")
         self._prefix, *parts = EXPRESSION.split(normal_form(text))
         self._expressions = [
             Expression(variable, "" if plus else DELIMITERS, literal)
@@ -62,8 +58,7 @@ class UriTemplate:
         ]
         self.variables = tuple(parts[1::3])
         if len(set(self.variables)) != len(self.variables):
-            message = f"{text!r} uses a variable twice"
-            raise ValueError(message)
+            raise ValueError(f"{text!r} uses a variable twice")
 
     def match(self, uri: str) -> dict[str, str] | None:
         """Return the values of the variables by name; None if the URI does not match, or is longer than MAX_URI.
@@ -75,7 +70,6 @@ class UriTemplate:
         uri = normal_form(uri)
         if not uri.startswith(self._prefix):
             return None
-        # Most functions have no template, and this import would slow down their cold start.
         from urllib.parse import unquote
 
         matches: Matches = {len(uri): ()}  # nothing may follow the last literal

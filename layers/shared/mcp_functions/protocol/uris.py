@@ -55,7 +55,6 @@ def _web_authority(authority: str, port: str) -> str:
     """Write a host in small letters and in ASCII (RFC 5891), without the port that a scheme implies."""
     user, at, host = authority.removesuffix(port).rpartition("@")
     if "%" in host:
-        # few hosts are outside ASCII
         from urllib.parse import unquote
 
         with suppress(UnicodeError):  # a label is too long

@@ -1,7 +1,7 @@
-"""TypedDicts of the specification (schema.ts of 2026-07-28), as far as this server reads or writes them.
+"""The objects of the specification (schema.ts of 2026-07-28) as TypedDicts, with the members that this package uses.
 
-Messages are plain dicts. These types have the names of the schema. Only type checkers use them: other modules import
-them under `TYPE_CHECKING`.
+Messages are plain dicts; these types name their members. One type stands for all requests, and one for all results:
+their members are listed by method. Only type checkers use this module: import it under `TYPE_CHECKING`.
 """
 
 from __future__ import annotations
@@ -11,127 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
 JSONObject: TypeAlias = "dict[str, Any]"
+RequestId: TypeAlias = "str | int"
 Role: TypeAlias = Literal["user", "assistant"]
+TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 
-class Model(Protocol):
-    """A model of the official SDK, which an author may give instead of a dict."""
-
-    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
-        """Write it as a dict."""
-
-
-# Information about a request or a result (RequestMetaObject, MetaObject). It may have other members.
-Meta = TypedDict(
-    "Meta",
-    {
-        "io.modelcontextprotocol/protocolVersion": str,
-        "io.modelcontextprotocol/clientCapabilities": "ClientCapabilities",
-        "io.modelcontextprotocol/clientInfo": "Implementation",
-        "io.modelcontextprotocol/serverInfo": "Implementation",
-        "io.modelcontextprotocol/logLevel": str,
-        "progressToken": RequestId,
-        # of this toolkit (`constants.OWN_META`)
-        "mcp-functions/earlier": str,
-        "mcp-functions/task-ttl": int,
-    },
-    total=False,
-)
-
-
-class ClientCapabilities(TypedDict, total=False):
-    """What a client can do. An extension's member has its name, and its settings."""
-
-    elicitation: JSONObject
-    sampling: JSONObject
-    roots: JSONObject
-    extensions: dict[str, JSONObject]
-
-
-class InputRequest(TypedDict):
-    """A question of a server, in the `inputRequests` of a result."""
-
-    method: str
-    params: InputRequestParams
-
-
-class InputRequestParams(TypedDict, total=False):
-    """The params of an `elicitation/create`, `sampling/createMessage` or `roots/list`."""
-
-    _meta: Meta
-    # elicitation/create
-    mode: Literal["form", "url"]
-    message: str
-    requestedSchema: Schema
-    url: str
-    elicitationId: str
-    # sampling/createMessage
-    messages: list[JSONObject]
-    modelPreferences: JSONObject
-    systemPrompt: str
-    includeContext: str
-    temperature: float
-    maxTokens: int
-    stopSequences: list[str]
-    metadata: JSONObject
-    tools: list[ListEntry]
-    toolChoice: JSONObject
-
-
-class InputResponse(TypedDict, total=False):
-    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
-
-    # elicitation/create
-    action: Literal["accept", "decline", "cancel"]
-    # the fields of a form; of sampling/createMessage the content of the message
-    content: JSONValue
-    # sampling/createMessage
-    role: Role
-    model: str
-    stopReason: str
-    # roots/list
-    roots: list[JSONObject]
-    # an error in place of a result: only an elicitation has an action to refuse it
-    code: int
-    message: str
-
-
-class Params(TypedDict, total=False):
-    """The params of a request. Each method has some of these members, and a client may send others."""
-
-    _meta: Meta
-    # tools/call, prompts/get and resources/read
-    name: str
-    uri: str
-    arguments: JSONObject
-    inputResponses: Mapping[str, JSONObject]
-    requestState: str
-    # the lists
-    cursor: str
-    # completion/complete
-    ref: JSONObject
-    argument: JSONObject
-    context: JSONObject
-    # the tasks extension
-    taskId: str
-    task: JSONObject
-    # notifications
-    requestId: RequestId
-    reason: str
-    progressToken: RequestId
-    progress: float
-    total: float
-    message: str
-    logger: str
-    data: JSONValue
-    # revisions of 2025
-    protocolVersion: str
-    capabilities: ClientCapabilities
-    clientInfo: Implementation
-    level: str
+# ---- Messages
 
 
 class JSONRPCRequest(TypedDict):
@@ -167,20 +54,94 @@ class Error(TypedDict):
 
     code: int
     message: str
-    data: NotRequired[JSONObject]
+    data: NotRequired[JSONValue]
 
 
-class JSONRPCResponse(TypedDict):
-    """A response: it has a `result` or an `error`."""
+# Information about a message (MetaObject). It may have other members, and those of this toolkit (`constants.OWN_META`).
+Meta = TypedDict(
+    "Meta",
+    {
+        "io.modelcontextprotocol/protocolVersion": str,
+        "io.modelcontextprotocol/clientCapabilities": "ClientCapabilities",
+        "io.modelcontextprotocol/clientInfo": "Implementation",
+        "io.modelcontextprotocol/serverInfo": "Implementation",
+        "io.modelcontextprotocol/logLevel": str,
+        # of 2025-11-25
+        "io.modelcontextprotocol/related-task": JSONObject,
+        "progressToken": RequestId,
+        "mcp-functions/form": JSONObject,
+        "mcp-functions/earlier": str,
+        "mcp-functions/task-ttl": int,
+    },
+    total=False,
+)
 
-    jsonrpc: Literal["2.0"]
-    id: RequestId | None
-    result: NotRequired[ResultObject]
-    error: NotRequired[Error]
+
+class ClientCapabilities(TypedDict, total=False):
+    """What a client can do. An extension's member has its name, and its settings."""
+
+    elicitation: JSONObject
+    sampling: JSONObject
+    roots: JSONObject
+    extensions: dict[str, JSONObject]
+
+
+class ServerInfo(TypedDict, total=False):
+    """What a server says of itself, beside its name and version."""
+
+    title: str
+    description: str
+    websiteUrl: str
+    icons: list[Icon]
+
+
+class Implementation(ServerInfo, total=False):
+    """The name and version of a client or a server, and what it says of itself."""
+
+    name: str
+    version: str
+
+
+# ---- Requests and results
+
+
+class Params(TypedDict, total=False):
+    """The params of a request or a notification. A client may send others."""
+
+    _meta: Meta
+    # tools/call, prompts/get and resources/read
+    name: str
+    uri: str
+    arguments: JSONObject
+    inputResponses: Mapping[str, JSONObject]
+    requestState: str
+    # the lists
+    cursor: str
+    # completion/complete
+    ref: JSONObject
+    argument: JSONObject
+    context: JSONObject
+    # the tasks extension
+    taskId: str
+    task: JSONObject
+    # notifications
+    requestId: RequestId
+    reason: str
+    progressToken: RequestId
+    progress: float
+    total: float
+    message: str
+    logger: str
+    data: JSONValue
+    # revisions of 2025
+    protocolVersion: str
+    capabilities: ClientCapabilities
+    clientInfo: Implementation
+    level: str
 
 
 class ResultObject(TypedDict, total=False):
-    """The result of a request. Each method has some of these members."""
+    """The result of a request."""
 
     _meta: Meta
     resultType: Literal["complete", "input_required", "task"]
@@ -190,7 +151,7 @@ class ResultObject(TypedDict, total=False):
     isError: bool
     # prompts/get and resources/read
     description: str
-    messages: list[JSONObject]
+    messages: list[PromptMessage]
     contents: list[ContentBlock]
     # a result that asks
     inputRequests: dict[str, InputRequest]
@@ -211,12 +172,25 @@ class ResultObject(TypedDict, total=False):
     completion: JSONObject
     # the tasks extension
     taskId: str
-    status: Literal["working", "input_required", "completed", "failed", "cancelled"]
+    status: TaskStatus
     statusMessage: str
     createdAt: str
     lastUpdatedAt: str
     pollIntervalMs: int
     result: ResultObject
+    error: Error
+    # the skills extension
+    skills: list[SkillEntry]
+    skill: SkillEntry
+    # initialize, in revisions of 2025
+    protocolVersion: str
+    serverInfo: Implementation
+
+
+class TaskOutcome(TypedDict, total=False):
+    """How a task ended: the result of its request, or an error."""
+
+    result: JSONValue
     error: Error
 
 
@@ -233,9 +207,74 @@ class ContentBlock(TypedDict, total=False):
     title: str
     description: str
     size: int
+    icons: list[Icon]
     resource: ContentBlock
     annotations: Annotations
     _meta: Meta
+
+
+class PromptMessage(TypedDict):
+    """A message of a prompt."""
+
+    role: Role
+    content: ContentBlock
+
+
+# ---- Questions of a server, and their answers
+
+
+class InputRequest(TypedDict):
+    """A question of a server, in the `inputRequests` of a result."""
+
+    method: str
+    params: InputRequestParams
+
+
+class InputRequestParams(TypedDict, total=False):
+    """The params of a question."""
+
+    _meta: Meta
+    # elicitation/create
+    mode: Literal["form", "url"]
+    message: str
+    requestedSchema: Schema
+    url: str
+    elicitationId: str
+    # sampling/createMessage
+    messages: list[SamplingMessage]
+    includeContext: str
+    maxTokens: int
+    metadata: JSONObject
+    tools: list[ListEntry]
+    toolChoice: JSONObject
+
+
+class SamplingMessage(TypedDict):
+    """A message for the client's model."""
+
+    role: Role
+    content: ContentBlock | list[ContentBlock]
+
+
+class InputResponse(TypedDict, total=False):
+    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
+
+    # elicitation/create
+    action: Literal["accept", "decline", "cancel"]
+    # the fields of a form; of sampling/createMessage the content of the message
+    content: JSONValue
+    # sampling/createMessage
+    role: Role
+    model: str
+    stopReason: str
+    # roots/list
+    roots: list[JSONObject]
+    # an error in place of a result: only an elicitation has an action to refuse it
+    code: int
+    message: str
+
+
+# ---- What is listed
 
 
 class ListEntry(TypedDict, total=False):
@@ -250,9 +289,8 @@ class ListEntry(TypedDict, total=False):
     inputSchema: Schema
     outputSchema: Schema
     annotations: ToolAnnotations | Annotations
-    execution: JSONObject
     # a prompt
-    arguments: list[JSONObject]
+    arguments: list[PromptArgument]
     # a resource, or a template
     uri: str
     uriTemplate: str
@@ -260,12 +298,47 @@ class ListEntry(TypedDict, total=False):
     size: int
 
 
-class SkillFile(TypedDict):
-    """A file of a skill (SEP-2640)."""
+class PromptArgument(TypedDict):
+    """An argument of a prompt."""
 
-    uri: str
-    size: int
-    digest: str
+    name: str
+    title: NotRequired[str]
+    description: NotRequired[str]
+    required: NotRequired[bool]
+
+
+class Annotations(TypedDict, total=False):
+    """Hints about how a client should use content."""
+
+    audience: list[Role]
+    priority: float
+    lastModified: str
+
+
+class ToolAnnotations(TypedDict, total=False):
+    """Hints about what a tool does. A client need not trust them."""
+
+    title: str
+    readOnlyHint: bool
+    destructiveHint: bool
+    idempotentHint: bool
+    openWorldHint: bool
+
+
+class Icon(TypedDict):
+    """An image that a client may show beside a name."""
+
+    src: str
+    mimeType: NotRequired[str]
+    sizes: NotRequired[list[str]]
+    theme: NotRequired[Literal["light", "dark"]]
+
+
+class Model(Protocol):
+    """A model of the official SDK, which an author may give instead of a dict."""
+
+    def model_dump(self, *, mode: str, by_alias: bool, exclude_none: bool) -> dict[str, Any]:
+        """Write it as a dict."""
 
 
 class SkillEntry(TypedDict):
@@ -274,6 +347,14 @@ class SkillEntry(TypedDict):
     uri: str
     frontmatter: JSONObject
     resources: list[SkillFile]
+
+
+class SkillFile(TypedDict):
+    """A file of a skill (SEP-2640)."""
+
+    uri: str
+    size: int
+    digest: str
 
 
 # A JSON Schema of 2020-12, with the keywords that this package writes and reads. It may have others.
@@ -293,10 +374,15 @@ Schema = TypedDict(
         "anyOf": "list[Schema]",
         "oneOf": "list[Schema]",
         "allOf": "list[Schema]",
+        # OpenAPI's, of a tagged union
+        "discriminator": "Discriminator",
         "properties": "dict[str, Schema]",
         "required": list[str],
         "additionalProperties": "bool | Schema",
+        "patternProperties": "dict[str, Schema]",
         "propertyNames": "Schema",
+        "minProperties": int,
+        "maxProperties": int,
         "items": "bool | Schema",
         "prefixItems": "list[Schema]",
         "minItems": int,
@@ -310,57 +396,19 @@ Schema = TypedDict(
         "maximum": float,
         "exclusiveMinimum": float,
         "exclusiveMaximum": float,
-        "multipleOf": float,
-        "contentEncoding": str,
-        "contentMediaType": str,
+        "examples": list[JSONValue],
+        "deprecated": bool,
+        "readOnly": bool,
+        "writeOnly": bool,
+        "$comment": str,
         "x-mcp-header": str,
     },
     total=False,
 )
 
 
-class Icon(TypedDict):
-    """An image that a client may show beside a name."""
+class Discriminator(TypedDict):
+    """The name of the tag, and the `$ref` of the member for each tag."""
 
-    src: str
-    mimeType: NotRequired[str]
-    sizes: NotRequired[list[str]]
-    theme: NotRequired[Literal["light", "dark"]]
-
-
-class Implementation(TypedDict, total=False):
-    """The name and version of a client or a server, and what it says of itself."""
-
-    name: str
-    version: str
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
-
-
-class ServerInfo(TypedDict, total=False):
-    """What a server says of itself, beside its name and version (Implementation)."""
-
-    title: str
-    description: str
-    websiteUrl: str
-    icons: list[Icon]
-
-
-class Annotations(TypedDict, total=False):
-    """Hints about how a client should use content."""
-
-    audience: list[Role]
-    priority: float
-    lastModified: str
-
-
-class ToolAnnotations(TypedDict, total=False):
-    """Hints about what a tool does. A client need not trust them."""
-
-    title: str
-    readOnlyHint: bool
-    destructiveHint: bool
-    idempotentHint: bool
-    openWorldHint: bool
+    propertyName: str
+    mapping: dict[str, str]

@@ -13,7 +13,7 @@ Each item works in two ways:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from mcp_functions.schemas.checking import LIMITS
 from mcp_functions.schemas.json_types import NULL, NeedsPydantic
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pydantic import GetJsonSchemaHandler
+    from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
 
 # ---- Limits: our own, and those of `annotated_types`, whose import would cost too much
-
 
 # Keywords of types that LIMITS is not about: a Literal or an Enum, a date, a dataclass or a TypedDict.
 WITHOUT_LIMITS = {"enum", "format", "properties"}
@@ -37,7 +38,7 @@ WITHOUT_LIMITS = {"enum", "format", "properties"}
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    # tells pydantic to read the limits in `__iter__`
+    # It tells pydantic to read the limits in `__iter__`.
     __is_annotated_types_grouped_metadata__ = True
 
     def __init__(self, least: float | None, most: float | None) -> None:
@@ -47,7 +48,6 @@ class Between:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        # only pydantic needs it
         from annotated_types import Interval
 
         return iter(Interval(ge=self.ge, le=self.le))
@@ -56,7 +56,7 @@ class Between:
 class Length:
     """Limits the characters of a string or the items of a list: `Annotated[str, Length(3, 200)]`."""
 
-    __is_annotated_types_grouped_metadata__ = True  # as in `Between`
+    __is_annotated_types_grouped_metadata__ = True
 
     def __init__(self, least: int | None, most: int | None) -> None:
         """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""
@@ -65,27 +65,25 @@ class Length:
 
     def __iter__(self) -> Iterator[object]:
         """List the limits for pydantic, which has imported `annotated_types`."""
-        # only pydantic needs it
         from annotated_types import Len
 
         return iter(Len(self.min_length or 0, self.max_length))
 
 
 def add_limit(type_: JsonType, item: object) -> JsonType:
-    """Add the limits of an item of `Annotated` to a type. A None of `int | None` has no limit.
+    """Add the limits of an item of `Annotated` to a type; the None of `int | None` has no limit.
 
-    Raises:
-        NeedsPydantic: LIMITS does not have this limit for the type, or the type has such a limit already.
+    Raise NeedsPydantic if LIMITS does not have this limit for the type, or the type has such a limit already.
     """
     schemas = [member for member in type_.schema.get("anyOf", [type_.schema]) if member != NULL]
     if len(schemas) != 1 or schemas[0].keys() & WITHOUT_LIMITS:
         raise NeedsPydantic
-    limits = LIMITS.get(schemas[0].get("type"), {})
-    bounds = {limit: getattr(item, name) for name, limit in limits.items() if getattr(item, name, None) is not None}
-    keywords = {limit.keyword: bound for limit, bound in bounds.items()}
-    if not bounds or schemas[0].keys() & keywords.keys():
+    limits = LIMITS.get(str(schemas[0].get("type")), {})
+    bounds = {limit.keyword: getattr(item, name, None) for name, limit in limits.items()}
+    keywords = {keyword: bound for keyword, bound in bounds.items() if bound is not None}
+    if not keywords or schemas[0].keys() & keywords.keys():
         raise NeedsPydantic
-    return type_.with_schema(_change_members(type_.schema, lambda schema: {**schema, **keywords}))
+    return type_.with_schema(_change_members(type_.schema, lambda schema: {**schema, **cast("Schema", keywords)}))
 
 
 # ---- Titles and formats
@@ -94,27 +92,28 @@ def add_limit(type_: JsonType, item: object) -> JsonType:
 class Keywords:
     """Adds keywords to a schema. A subclass overrides `add_keywords`."""
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Return the schema with the keywords."""
         raise NotImplementedError
 
-    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, core_schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Add the keywords to the schema that pydantic makes; pydantic calls this method."""
-        return self.add_keywords(_without_references(handler(core_schema), handler))
+        schema = _without_references(handler(core_schema), handler)
+        return cast("JsonSchemaValue", self.add_keywords(cast("Schema", schema)))
 
 
-def _without_references(schema: dict[str, Any], handler: GetJsonSchemaHandler) -> dict[str, Any]:
+def _without_references(schema: JsonSchemaValue, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
     """Replace each `$ref` with its definition, because pydantic keeps an Enum under `$defs`, where it has a title."""
     if "anyOf" in schema:
         schema = {**schema, "anyOf": [_without_references(member, handler) for member in schema["anyOf"]]}
     if "$ref" not in schema:
         return schema
-    definition = dict(handler.resolve_ref_schema(schema))
+    definition = handler.resolve_ref_schema(schema).copy()
     definition.pop("title", None)
     return definition
 
 
-def _change_members(schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+def _change_members(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     """Change each member of a union except null. Any other schema is changed itself."""
     if "anyOf" not in schema:
         return change(schema)
@@ -129,7 +128,7 @@ class Title(Keywords):
         """Set the title."""
         self._title = title
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Add the title. A union has one title, not one for each member."""
         return {**schema, "title": self._title}
 
@@ -141,22 +140,17 @@ class Titles(Keywords):
         """Set one title for each choice, in their order."""
         self._titles = titles
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """Replace `enum` by `oneOf` with `const` and `title`.
-
-        Raises:
-            TypeError: there are more or fewer titles than choices.
-        """
+    def add_keywords(self, schema: Schema) -> Schema:
+        """Replace `enum` by `oneOf` with `const` and `title`; raise a TypeError for another number of choices."""
         return _change_members(schema, self._add_titles)
 
-    def _add_titles(self, schema: dict[str, Any]) -> dict[str, Any]:
-        others = dict(schema)
+    def _add_titles(self, schema: Schema) -> Schema:
+        others = schema.copy()
         choices = others.pop("enum", [])
         if "const" in others:
             choices = [others.pop("const")]
         if len(choices) != len(self._titles):
-            message = f"Titles has {len(self._titles)} titles for {len(choices)} choices"
-            raise TypeError(message)
+            raise TypeError(f"Titles has {len(self._titles)} titles for {len(choices)} choices")
         pairs = zip(choices, self._titles, strict=True)
         return {**others, "oneOf": [{"const": choice, "title": title} for choice, title in pairs]}
 
@@ -168,16 +162,11 @@ class Format(Keywords):
     """Sets the format of a string: `Annotated[str, Format("email")]` or `Format("uri")`."""
 
     def __init__(self, name: str) -> None:
-        """Set the format.
-
-        Raises:
-            TypeError: the name is neither "email" nor "uri". (A `date` and a `datetime` have their own formats.)
-        """
+        """Set the format, "email" or "uri"; `date` and `datetime` have their own. Another one raises a TypeError."""
         if name not in FORMATS:
-            message = f"Format({name!r}): the formats are {' and '.join(FORMATS)}"
-            raise TypeError(message)
+            raise TypeError(f"Format({name!r}): the formats are {' and '.join(FORMATS)}")
         self._name = name
 
-    def add_keywords(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def add_keywords(self, schema: Schema) -> Schema:
         """Add the format."""
         return _change_members(schema, lambda member: {**member, "format": self._name})

@@ -23,6 +23,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
     from mcp_functions.schemas.parameters import Parameter
 
@@ -38,19 +39,26 @@ class InvalidArgument(ToolError):
 
 
 class Argument(NamedTuple):
-    """One argument of a handler."""
+    """One argument of a handler: the parameter of its function, its name for the client, and its type."""
 
-    parameter: Parameter  # the parameter in the function, with its default
-    wire_name: str  # the name for the client
-    type: JsonType  # the type, whose schema the client reads
+    parameter: Parameter
+    wire_name: str
+    type: JsonType
+
+    def read(self, value: Any, *, is_text: bool) -> Any:  # noqa: ANN401
+        """Read what the client sent, or raise InvalidArgument."""
+        read = self.type.read_text if is_text else self.type.read
+        try:
+            return read(value)
+        except ValueError as error:
+            raise InvalidArgument(f"Argument {self.wire_name!r}: {error}") from None
 
 
 class Arguments(NamedTuple):
-    """The arguments of one handler (a tool, a prompt or a resource)."""
+    """The arguments of one handler by their wire names, in the order of the signature, and their `inputSchema`."""
 
-    # the arguments by their wire names, in the order of the signature
     by_name: Mapping[str, Argument]
-    schema: dict[str, Any]  # the `inputSchema`
+    schema: Schema
 
     def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
         """Turn the client's arguments into the function's keyword arguments.
@@ -63,49 +71,35 @@ class Arguments(NamedTuple):
         Raises:
             InvalidArgument: one is missing, unknown, or does not fit its type.
         """
-        unknown = sent.keys() - self.by_name.keys()
+        unknown = sorted(sent.keys() - self.by_name.keys())
         if unknown:
-            # a set has no order, and the message must be the same each time
-            first = shortened(min(unknown))
             known = ", ".join(sorted(self.by_name)) or "none"
-            message = f"Unknown argument {first!r}; known are: {known}"
-            raise InvalidArgument(message)
+            raise InvalidArgument(f"Unknown argument {shortened(unknown[0])!r}; known are: {known}")
         bound = {}
         for name, argument in self.by_name.items():
             parameter = argument.parameter
             if name in sent:
-                read = argument.type.read_text if values_are_text else argument.type.read
-                try:
-                    bound[parameter.name] = read(sent[name])
-                except ValueError as error:
-                    message = f"Argument {name!r}: {error}"
-                    raise InvalidArgument(message) from None
+                bound[parameter.name] = argument.read(sent[name], is_text=values_are_text)
             elif parameter.make_default:
                 bound[parameter.name] = parameter.make_default()
             elif parameter.required:
-                message = f"Argument {name!r}: it is missing"
-                raise InvalidArgument(message)
+                raise InvalidArgument(f"Argument {name!r}: it is missing")
         return bound
 
 
 class RawArguments(NamedTuple):
-    """All arguments in one parameter, under a schema that the author wrote."""
+    """All arguments in one parameter, under an `inputSchema` that the author wrote; `read` checks them."""
 
     parameter_name: str
-    schema: Mapping[str, Any]  # the `inputSchema`
-    read: Callable[[object], Any]  # checks the arguments; raises ValueError
+    schema: Schema
+    read: Callable[[object], Any]
 
     def bind(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """Turn the client's arguments into the function's one keyword argument.
-
-        Raises:
-            InvalidArgument: the arguments do not fit the schema.
-        """
+        """Turn the client's arguments into the function's one keyword argument, or raise InvalidArgument."""
         try:
             return {self.parameter_name: self.read(sent)}
         except ValueError as error:
-            message = f"The arguments do not fit: {error}"
-            raise InvalidArgument(message) from None
+            raise InvalidArgument(f"The arguments do not fit: {error}") from None
 
 
 def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Arguments:
@@ -123,13 +117,11 @@ def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Argu
         try:
             argument = _read_argument(parameter, camel_case=camel_case)
         except (TypeError, ValueError, NameError) as error:
-            message = f"parameter {parameter.name!r}: {error}"
-            raise TypeError(message) from error
+            raise TypeError(f"parameter {parameter.name!r}: {error}") from error
         name = argument.wire_name
         if name in by_name:
             both = f"parameters {by_name[name].parameter.name!r} and {parameter.name!r}"
-            message = f"{both} have the same name on the wire, {name!r}: rename one"
-            raise TypeError(message)
+            raise TypeError(f"{both} have the same name on the wire, {name!r}: rename one")
         by_name[name] = argument
     return Arguments(by_name, _schema_of(by_name))
 
@@ -141,15 +133,13 @@ def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any
         TypeError: there is not exactly one parameter, or the schema may not be published.
     """
     if len(parameters) != 1:
-        message = "with input_schema, the function has one parameter before *: arguments: dict[str, Any]"
-        raise TypeError(message)
+        raise TypeError("with input_schema, the function has one parameter before *: arguments: dict[str, Any]")
     if schema.get("type") != "object":
-        message = 'the root of an inputSchema must have "type": "object"'
-        raise TypeError(message)
-    # few tools have a schema of their own
+        raise TypeError('the root of an inputSchema must have "type": "object"')
     from mcp_functions.schemas import validation
 
-    return RawArguments(parameters[0].name, schema, validation.read_schema(schema).read)
+    type_ = validation.read_schema(schema)
+    return RawArguments(parameters[0].name, type_.schema, type_.read)
 
 
 def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
@@ -157,9 +147,9 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
         raise TypeError(PARAMETER_RULE)
     type_ = read_type(parameter.annotation)
     headers = [item.name for item in get_args(parameter.annotation) if isinstance(item, Header)]
-    keywords = {"x-mcp-header": headers[0]} if headers else {}
+    keywords: Schema = {"x-mcp-header": headers[0]} if headers else {}
     default = parameter.default
-    published = {} if default is MISSING else published_default(default, type_)
+    published: Schema = {} if default is MISSING else published_default(default, type_)
     # A client that sends the default of `amount: float = 5` makes it a float, too.
     if published and type(default) is int and type(type_.read(default)) is float:
         parameter = parameter._replace(make_default=partial(float, default))
@@ -167,21 +157,22 @@ def _read_argument(parameter: Parameter, *, camel_case: bool) -> Argument:
     return Argument(parameter, parameter.alias or name, type_.with_keywords({**keywords, **published}))
 
 
-def _schema_of(arguments: Mapping[str, Argument]) -> dict[str, Any]:
+def _schema_of(arguments: Mapping[str, Argument]) -> Schema:
     """Write an `inputSchema`: "MUST be a valid JSON Schema object (not null)", 2020-12 by default (server/tools).
 
     The definitions of nested types move to the root, where a `$ref` such as "#/$defs/City" finds them.
     """
-    definitions: dict[str, Any] = {}
-    properties: dict[str, Any] = {}
+    definitions: dict[str, Schema] = {}
+    properties: dict[str, Schema] = {}
     for wire_name, argument in arguments.items():
-        property_ = dict(argument.type.schema)
+        property_ = argument.type.schema.copy()
         for name, definition in property_.pop("$defs", {}).items():
             if definitions.setdefault(name, definition) != definition:
-                message = f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
-                raise TypeError(message)
+                raise TypeError(
+                    f"parameter {wire_name!r}: another parameter has a different type named {name!r}: rename one"
+                )
         properties[wire_name] = property_
-    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema: Schema = {"type": "object", "properties": properties}
     required = [name for name, argument in arguments.items() if argument.parameter.required]
     if required:
         schema["required"] = required

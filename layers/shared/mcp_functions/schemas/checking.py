@@ -24,8 +24,9 @@ from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Literal
 
-    Schema = Mapping[str, Any]
+    from mcp_functions.protocol.wire_types import JSONObject, JSONValue, Schema
 
 # The Python types of each type of JSON, and why another value is refused. `isinstance(True, int)` is true, so the exact
 # type counts.
@@ -41,12 +42,20 @@ TYPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 class Limit(NamedTuple):
-    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`."""
+    """A kind of limit, such as `minimum`. Its bound is the number in an annotation: 1 in `Between(1, 30)`.
 
-    keyword: str  # the keyword in a schema
-    # compares a number, or the length of a text, list or dict, with the bound
+    Attributes:
+        keyword: the keyword in a schema.
+        is_within: compares a number, or the length of a text, list or dict, with the bound.
+        reason: why a value is refused; {} is the bound.
+    """
+
+    keyword: Literal[
+        "minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
+        "minProperties", "maxProperties",
+    ]  # fmt: skip
     is_within: Callable[[Any, Any], bool]
-    reason: str  # why a value is refused; {} is the bound
+    reason: str
 
 
 NUMBER_LIMITS = {
@@ -90,8 +99,7 @@ FORMATS = {
 }
 
 
-# JSON
-def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None:  # noqa: ANN401
+def check(schema: Schema, definitions: Mapping[str, Schema], value: JSONValue) -> None:
     """Check a value.
 
     Args:
@@ -106,15 +114,19 @@ def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None
         check(definitions[schema["$ref"].rpartition("/")[2]], definitions, value)
     for part in schema.get("allOf", ()):
         check(part, definitions, value)
-    for keyword in ("anyOf", "oneOf"):
-        if keyword in schema:
-            members = _tagged(schema, value) or schema[keyword]
-            first_that_fits([partial(check, member, definitions) for member in members], value)
+    for members in (schema.get("anyOf"), schema.get("oneOf")):
+        if members is not None:
+            possible = _tagged(schema, value) or members
+            first_that_fits([partial(check, member, definitions) for member in possible], value)
     _check_type(schema, value)
     if isinstance(value, list):
         _check_items(schema, definitions, value)
     elif isinstance(value, dict):
         _check_members(schema, definitions, value)
+    _check_limits(schema, value)
+
+
+def _check_limits(schema: Schema, value: JSONValue) -> None:
     name = NAMES.get(type(value))
     size = len(value) if isinstance(value, str | list | dict) else value
     for limit in LIMITS[name].values() if name else ():
@@ -122,7 +134,6 @@ def check(schema: Schema, definitions: Mapping[str, Schema], value: Any) -> None
             raise ValueError(limit.reason.format(schema[limit.keyword]))
 
 
-# what one returns
 def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any:  # noqa: ANN401
     """Return what the first function returns that raises no ValueError; else raise one with all reasons."""
     reasons: dict[str, None] = {}
@@ -134,41 +145,38 @@ def first_that_fits(functions: list[Callable[[Any], Any]], value: object) -> Any
     raise ValueError(" or ".join(reasons))
 
 
-# what it returns
 def at_place(place: str, function: Callable[[Any], Any], value: object) -> Any:  # noqa: ANN401
     """Check, read or write a part of a value. The ValueError for a part that does not fit begins with its place."""
     try:
         return function(value)
     except ValueError as error:
-        message = f"{place} {error}"
-        raise ValueError(message) from None
+        raise ValueError(f"{place} {error}") from None
 
 
 def _tagged(schema: Schema, value: object) -> list[Schema] | None:
     """Return the one member of a tagged union that the tag of a value names, so that only its errors are told."""
-    tags = schema.get("discriminator", {})
-    name = tags.get("propertyName")
-    if not isinstance(value, dict) or name not in value:
+    tags = schema.get("discriminator")
+    if tags is None or not isinstance(value, dict) or tags["propertyName"] not in value:
         return None
-    tag = str(value[name])  # a tag may be a number, whose text is in the mapping
-    if tag not in tags["mapping"]:
-        message = f"{name} must be one of " + ", ".join(map(dumps, tags["mapping"]))
-        raise ValueError(message)
-    return [{"$ref": tags["mapping"][tag]}]
+    name, references = tags["propertyName"], tags["mapping"]
+    # A tag may be a number, whose text is in the mapping.
+    tag = str(value[name])
+    if tag not in references:
+        raise ValueError(f"{name} must be one of " + ", ".join(map(dumps, references)))
+    return [{"$ref": references[tag]}]
 
 
 def _check_type(schema: Schema, value: object) -> None:
+    type_ = schema.get("type", [])
     pattern, reason = FORMATS.get(schema.get("format", ""), ("", ""))
-    names = schema.get("type", ())
-    if pattern and names == "string" and not (isinstance(value, str) and re.fullmatch(pattern, value)):
+    if pattern and type_ == "string" and not (isinstance(value, str) and re.fullmatch(pattern, value)):
         raise ValueError(reason)
-    names = (names,) if isinstance(names, str) else names
+    names = [type_] if isinstance(type_, str) else type_
     if names and not any(type(value) in TYPES[name][0] for name in names):
         raise ValueError(" or ".join(TYPES[name][1] for name in names))
     choices = [schema["const"]] if "const" in schema else schema.get("enum")
     if choices is not None and not any(_is_same(value, choice) for choice in choices):
-        message = "must be one of " + ", ".join(map(dumps, choices))
-        raise ValueError(message)
+        raise ValueError("must be one of " + ", ".join(map(dumps, choices)))
 
 
 def _is_same(value: object, choice: object) -> bool:
@@ -180,30 +188,28 @@ def _is_same(value: object, choice: object) -> bool:
 
 def _check_items(schema: Schema, definitions: Mapping[str, Schema], value: list[Any]) -> None:
     firsts = schema.get("prefixItems", [])
-    others = schema.get("items", {})
+    others: bool | Schema = schema.get("items", False)
     for index, item in enumerate(value):
         item_schema = firsts[index] if index < len(firsts) else others
-        if item_schema:  # `items: false` is of a tuple, whose length is limited by `maxItems`
+        # `items: false` is of a tuple, whose length is limited by `maxItems`
+        if not isinstance(item_schema, bool):
             at_place(f"item {index}", partial(check, item_schema, definitions), item)
     if schema.get("uniqueItems") and len(set(map(dumps_sorted, value))) < len(value):
-        message = "holds an item twice"
-        raise ValueError(message)
+        raise ValueError("holds an item twice")
 
 
-def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: dict[str, Any]) -> None:
+def _check_members(schema: Schema, definitions: Mapping[str, Schema], value: JSONObject) -> None:
     properties = schema.get("properties", {})
-    others = schema.get("additionalProperties", {})
+    others: bool | Schema = schema.get("additionalProperties", True)
     is_closed = others is False and "patternProperties" not in schema
     for name in schema.get("required", ()):
         if name not in value:
-            message = f"{name} is missing"
-            raise ValueError(message)
+            raise ValueError(f"{name} is missing")
     for name, member in value.items():
         if name in properties:
             at_place(name, partial(check, properties[name], definitions), member)
         elif is_closed:
-            message = f"{shortened(name)} is unknown"
-            raise ValueError(message)
-        elif isinstance(others, dict):
+            raise ValueError(f"{shortened(name)} is unknown")
+        elif not isinstance(others, bool):
             at_place("a value", partial(check, others, definitions), member)
         at_place("a name", partial(check, schema.get("propertyNames", {}), definitions), name)

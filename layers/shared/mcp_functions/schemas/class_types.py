@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from datetime import date
     from typing import TypeAlias
 
+    from mcp_functions.protocol.wire_types import Schema
+
     TypeReader: TypeAlias = Callable[[object], JsonType]
 
 # The attributes in which a class keeps a rule for pydantic.
@@ -40,14 +42,9 @@ RULES = {"__get_pydantic_core_schema__", "__get_pydantic_json_schema__", "__pyda
 
 
 def read_class(cls: type[Any], read_member: TypeReader) -> JsonType:
-    """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict.
+    """Read an Enum, `date`, `datetime`, a dataclass or a TypedDict; `read_member` reads the types of its members.
 
-    Args:
-        cls: the class.
-        read_member: reads the types of its members.
-
-    Raises:
-        NeedsPydantic: it is another class, or pydantic must read the class or one of its members.
+    Raise NeedsPydantic if it is another class, or pydantic must read the class or one of its members.
     """
     if _has_rules(cls):
         raise NeedsPydantic
@@ -80,7 +77,7 @@ def _enum_type(cls: type[Enum]) -> JsonType:
     if not values or {type(value) for value in values} - {str, int}:
         raise NeedsPydantic
     choice = json_types.choice_type(tuple(cls))
-    return choice.with_keywords({"description": docstring(cls)}) if cls.__doc__ else choice
+    return _described(choice, cls)
 
 
 def _date_type(cls: type[date], schema_format: str) -> JsonType:
@@ -97,11 +94,28 @@ def _date_type(cls: type[date], schema_format: str) -> JsonType:
 
 
 def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
-    # the author of a dataclass has imported it
+    types, required = _read_fields(cls, read_member)
+    object_type = _object_of(cls, types, required)
+
+    def convert(value: object) -> object:
+        try:
+            return cls(**object_type.convert(value))
+        except AssertionError as error:  # an author's `__post_init__` raised it
+            raise ValueError(f"Assertion failed, {error}") from None
+
+    def write(value: object) -> object:
+        instance = value if isinstance(value, cls) else convert(object_type.write(value))
+        return object_type.write({name: getattr(instance, name) for name in types})
+
+    return JsonType(object_type.schema, convert, write)
+
+
+def _read_fields(cls: type[Any], read_member: TypeReader) -> tuple[dict[str, JsonType], list[str]]:
+    """Return the types of the fields of a dataclass, and the names of those that are required."""
     from dataclasses import MISSING, InitVar, fields
 
     hints = get_type_hints(cls, include_extras=True)
-    # `read` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.
+    # `convert` calls `__init__` with a value for each field. So `__init__` must take each field, and no InitVar.
     takes_all_fields = cls.__dataclass_params__.init and all(field.init for field in fields(cls))
     has_init_var = any(isinstance(hint, InitVar) for hint in hints.values())
     if has_init_var or not takes_all_fields:
@@ -115,20 +129,7 @@ def _dataclass_type(cls: type[Any], read_member: TypeReader) -> JsonType:
         elif field.default_factory is MISSING:
             required.append(field.name)
         types[field.name] = type_
-    object_type = _object_of(cls, types, required)
-
-    def convert(value: object) -> object:
-        try:
-            return cls(**object_type.convert(value))
-        except AssertionError as error:  # an author's `__post_init__` raised it
-            message = f"Assertion failed, {error}"
-            raise ValueError(message) from None
-
-    def write(value: object) -> object:
-        instance = value if isinstance(value, cls) else convert(object_type.write(value))
-        return object_type.write({name: getattr(instance, name) for name in types})
-
-    return JsonType(object_type.schema, convert, write)
+    return types, required
 
 
 def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
@@ -147,12 +148,7 @@ def _typed_dict_type(cls: type[Any], read_member: TypeReader) -> JsonType:
 
 
 def _unqualified(hint: object, *, is_required: bool) -> tuple[object, bool]:
-    """Split `ReadOnly[NotRequired[int]]` into `int` and whether the member is required (here: False).
-
-    Args:
-        hint: the hint.
-        is_required: whether the member is required if the hint does not say it.
-    """
+    """Split `ReadOnly[NotRequired[int]]` into `int` and whether it is required, which a hint need not say."""
     if get_origin(hint) is Annotated:
         inner, *metadata = get_args(hint)
         inner, is_required = _unqualified(inner, is_required=is_required)
@@ -178,10 +174,15 @@ def _object_of(cls: type, types: Mapping[str, JsonType], required: list[str]) ->
             return given
         return {name: at_place(name, type_.write, given[name]) for name, type_ in types.items() if name in given}
 
-    schema: dict[str, Any] = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
+    schema: Schema = {"type": "object", "properties": {name: type_.schema for name, type_ in types.items()}}
     if required:
         schema["required"] = required
-    # `dataclass` writes the signature as a docstring where the author wrote none.
-    if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
-        schema["description"] = docstring(cls)
-    return JsonType(schema, convert, write)
+    return _described(JsonType(schema, convert, write), cls)
+
+
+def _described(type_: JsonType, cls: type) -> JsonType:
+    """Add the docstring of a class as its description; `dataclass` writes the signature as one where there is none."""
+    text = docstring(cls)
+    if text is None or text.startswith(f"{cls.__name__}("):
+        return type_
+    return type_.with_keywords({"description": text})

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from decimal import Decimal
 
+    from mcp_functions.protocol.wire_types import JSONValue, Schema
+
+    Convert: TypeAlias = Callable[[Any], Any]
+
 Number: TypeAlias = int | float  # a JSON number: an int where it has no fraction
 
 
@@ -48,17 +52,9 @@ def is_keywords(item: object) -> bool:
 
 
 class JsonType:
-    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns.
+    """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns."""
 
-    A subclass overrides what it does in another way.
-    """
-
-    def __init__(
-        self,
-        schema: dict[str, Any],
-        convert: Callable[[Any], Any] | None = None,
-        filter_: Callable[[Any], Any] = to_json,
-    ) -> None:
+    def __init__(self, schema: Schema, convert: Convert | None = None, filter_: Convert = to_json) -> None:
         """Make a type.
 
         Args:
@@ -71,13 +67,12 @@ class JsonType:
         self._filter = filter_
 
     @property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> Schema:
         """The JSON Schema of what `write` returns."""
-        described: dict[str, Any] = _without_formats(self.schema)
-        return described
+        return cast("Schema", _without_formats(self.schema))
 
     @property
-    def form_schema(self) -> dict[str, Any]:
+    def form_schema(self) -> Schema:
         """The schema for a form, whose fields have only the titles that an author wrote."""
         return self.schema
 
@@ -90,25 +85,17 @@ class JsonType:
         return self._convert(value) if self._convert else value
 
     def read(self, value: object) -> Any:  # noqa: ANN401 - a value of the type
-        """Check a JSON value, and turn it into a value of the type.
-
-        Raises:
-            ValueError: it does not fit; the text has the place and the reason, and never the value.
-        """
+        """Check a JSON value, and turn it into a value of the type, or raise a ValueError that never quotes it."""
         self.check(value)
         return self.convert(value)
 
-    def write(self, value: object) -> Any:  # noqa: ANN401 - JSON
-        """Write a value as JSON, with what the type declares and nothing more.
-
-        Raises:
-            ValueError: it is no value of the type.
-        """
+    def write(self, value: object) -> JSONValue:
+        """Write a value as JSON, with what the type declares and nothing more, or raise a ValueError."""
         written = self._filter(value)
         self.check(written)
         return written
 
-    def record(self, value: object) -> tuple[Any, bool]:
+    def record(self, value: object) -> tuple[JSONValue, bool]:
         """Write a value for a later round, and tell whether `read_record` returns an equal value there."""
         recorded = self.write(value)
         return recorded, is_json(value) or is_equal(self.read_record(recorded), value)
@@ -120,22 +107,18 @@ class JsonType:
     def check_recordable(self) -> None:
         """Raise a TypeError if no value of this type can be read from its record."""
 
-    def with_schema(self, schema: dict[str, Any]) -> JsonType:
+    def with_schema(self, schema: Schema) -> JsonType:
         """Return the type with another schema, whose limits its values must have."""
         described = copy(self)
         described.schema = schema
         return described
 
-    def with_keywords(self, keywords: dict[str, Any]) -> JsonType:
+    def with_keywords(self, keywords: Schema) -> JsonType:
         """Add keywords to the schema."""
         return self.with_schema({**self.schema, **keywords})
 
     def read_text(self, text: str) -> object:
-        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"].
-
-        Raises:
-            ValueError: the text is not a value of this type.
-        """
+        """Read a value that the protocol transports as text: first as a string, then as JSON, such as 5 or ["a"]."""
         try:
             return self.read(text)
         except ValueError as error:
@@ -153,7 +136,7 @@ class JsonType:
 CERTAIN_FORMATS = {"date", "uuid", "ipv4", "ipv6"}
 
 
-def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
+def _without_formats(schema: JSONValue) -> JSONValue:
     """Copy a schema without the formats that a written value may not have: clients check them."""
     if isinstance(schema, list):
         return [_without_formats(part) for part in schema]
@@ -167,8 +150,7 @@ def _without_formats(schema: Any) -> Any:  # noqa: ANN401 - a part of a schema
 
 def _write_number(value: object) -> object:
     """Write a Decimal, as DynamoDB has for each number, as a number."""
-    is_decimal = type(value).__name__ == "Decimal"
-    return float(cast("Decimal", value)) if is_decimal else to_json(value)
+    return float(cast("Decimal", value)) if type(value).__name__ == "Decimal" else to_json(value)
 
 
 def _write_integer(value: object) -> object:
@@ -187,14 +169,13 @@ SCALARS: dict[object, JsonType] = {
     bool: JsonType({"type": "boolean"}),
     NoneType: JsonType({"type": "null"}),
 }
-NULL = {"type": "null"}  # the schema of None
+NULL: Schema = {"type": "null"}  # the schema of None
 
 
 def choice_type(values: tuple[object, ...]) -> JsonType:
-    """Make the type of a choice among strings, integers, booleans and None; a member of an Enum counts by its value.
+    """Make the type of a choice among strings, integers, booleans and None, or raise NeedsPydantic for other values.
 
-    Raises:
-        NeedsPydantic: a value has another type.
+    A member of an Enum counts by its value.
     """
     choices = [value.value if isinstance(value, Enum) else value for value in values]
     types = {type(choice) for choice in choices}
@@ -202,17 +183,16 @@ def choice_type(values: tuple[object, ...]) -> JsonType:
     members = {(type(choice), choice): value for choice, value in zip(choices, values, strict=True)}
     if not types.issubset({str, int, bool, NoneType}) or len(members) < len(values):
         raise NeedsPydantic
-    schema: dict[str, Any] = {"enum": choices}
+    schema: Schema = {"enum": choices}
     if len(types) == 1:
         schema = {**SCALARS[types.pop()].schema, **schema}
     return JsonType(schema, lambda value: members[type(value), value])
 
 
 def union_type(members: list[JsonType]) -> JsonType:
-    """Make the type of a union whose members are different types of JSON.
+    """Make the type of a union of different types of JSON.
 
-    Raises:
-        NeedsPydantic: members overlap, for example `date | str`. pydantic defines which of them it prefers.
+    Raise NeedsPydantic if members overlap, for example `date | str`: pydantic defines which of them it prefers.
     """
     if SCALARS[int] in members and SCALARS[float] in members:
         # JSON has one type for both.
@@ -227,16 +207,12 @@ def union_type(members: list[JsonType]) -> JsonType:
     return JsonType({"anyOf": [member.schema for member in members]}, read, write)
 
 
-def _type_names(schema: dict[str, Any]) -> set[str]:
-    """Name the types of JSON that a schema allows. An integer counts as a number.
-
-    Raises:
-        NeedsPydantic: the schema allows every type.
-    """
-    if schema.get("type") == "integer":
-        return {"number"}
-    if "type" in schema:
-        return {schema["type"]}
+def _type_names(schema: Schema) -> set[str]:
+    """Name the types of JSON that a schema allows, or raise NeedsPydantic if it allows all. An integer is a number."""
+    type_ = schema.get("type")
+    if type_ is not None:
+        names = [type_] if isinstance(type_, str) else type_
+        return {"number" if name == "integer" else name for name in names}
     if "enum" in schema:
         parts = [SCALARS[type(value)].schema for value in schema["enum"]]
     elif "anyOf" in schema:
@@ -256,7 +232,7 @@ def array_type(item: JsonType) -> JsonType:
         items = value if isinstance(value, list | tuple) else to_json(value)
         return on_each(item.write, list(items)) if isinstance(items, list | tuple) else items
 
-    items = {"items": item.schema} if item.schema else {}
+    items: Schema = {"items": item.schema} if item.schema else {}
     return JsonType({"type": "array", **items}, partial(on_each, item.convert), write)
 
 
@@ -271,5 +247,5 @@ def object_type(member: JsonType) -> JsonType:
         members = value if has_names else to_json(value)
         return on_each(member.write, members) if isinstance(members, dict) else members
 
-    members = {"additionalProperties": member.schema} if member.schema else {}
+    members: Schema = {"additionalProperties": member.schema} if member.schema else {}
     return JsonType({"type": "object", **members}, partial(on_each, member.convert), write)

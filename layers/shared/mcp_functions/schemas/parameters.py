@@ -14,27 +14,33 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
-# in place of a default or a type that an author did not write; `Field(...)` means the same
+# It stands for a default or a type that an author did not write, as in `Field(...)`.
 MISSING: Any = ...
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 
 
 class Parameter(NamedTuple):
-    """A parameter of an author's function before `*`."""
+    """A parameter of an author's function before `*`.
 
-    name: str  # the name in the function
-    # the default that clients see; MISSING if there is none, or if a `default_factory` makes it
+    Attributes:
+        default: the default that clients see; MISSING if there is none, or if a `default_factory` makes it.
+        make_default: makes the value that a call leaves out. None if the parameter is required, or if all calls may
+            share the default: Python then uses the one in the signature.
+        annotation: the type, without the options of `Field`; MISSING if the author wrote none.
+        alias: the name on the wire, if `Field` gives one.
+        title: the title for people, if `Field` gives one.
+    """
+
+    name: str
     default: Any
-    # Makes the value that a call leaves out. None if the parameter is required, or if all calls may share the default:
-    # Python then uses the one in the signature.
     make_default: Callable[[], Any] | None = None
-    # the type, without the options of `Field`; MISSING if the author wrote none
     annotation: Any = MISSING
-    alias: str | None = None  # the name on the wire, if `Field` gives one
-    title: str | None = None  # the title for people, if `Field` gives one
+    alias: str | None = None
+    title: str | None = None
 
     @property
     def required(self) -> bool:
@@ -49,22 +55,20 @@ def to_camel_case(name: str) -> str:
 
 
 def docstring(item: object) -> str | None:
-    """Return a docstring without its indentation; None if there is none.
-
-    This is `inspect.cleandoc`, but the import of `inspect` takes 6 ms of a cold start.
-    """
+    """Return a docstring without its indentation, or None: `inspect.cleandoc` would cost 6 ms of a cold start."""
     if item.__doc__ is None:
         return None
     first_line, _, other_lines = item.__doc__.expandtabs().partition("\n")
     return f"{first_line.lstrip()}\n{dedent(other_lines)}".strip("\n")
 
 
-def published_default(default: object, type_: JsonType) -> dict[str, Any]:
+def published_default(default: object, type_: JsonType) -> Schema:
     """Return the keyword `default` of a schema; {} if no client can send the default, as the None of `int = None`."""
     try:
         value = to_json(default)
-        dumps(value).encode()  # a check: it raises for NaN, infinity and half of a surrogate pair
-        type_.read(value)  # a check, as is the next line: a secret is written as asterisks
+        # Three checks: JSON has no NaN and no half of a surrogate pair, and a secret is written as asterisks.
+        dumps(value).encode()
+        type_.read(value)
         type_.check_recordable()
     except (TypeError, ValueError):
         return {}
@@ -74,16 +78,14 @@ def published_default(default: object, type_: JsonType) -> dict[str, Any]:
 def default_maker(default: object) -> Callable[[], Any] | None:
     """Return a function that copies a default for one call; None if no call can change it, or if it is MISSING.
 
-    Raises:
-        TypeError: the default is mutable and cannot be copied.
+    Raise a TypeError if the default is mutable and cannot be copied.
     """
     if _is_constant(default):
         return None
     try:
         deepcopy(default)
     except Exception as error:
-        message = f"its default cannot be copied for each call: {error}"
-        raise TypeError(message) from error
+        raise TypeError(f"its default cannot be copied for each call: {error}") from error
     return partial(deepcopy, default)
 
 

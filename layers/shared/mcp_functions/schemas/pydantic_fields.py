@@ -24,13 +24,10 @@ TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 
 
 def read_field(declared: Parameter) -> Parameter:
-    """Read each `Field` in an annotation and behind `=`.
+    """Read each `Field` in an annotation and behind `=`, and keep in the annotation only what belongs to the type.
 
     Args:
         declared: the parameter as the signature has it; its default may be a `Field`.
-
-    Returns:
-        The parameter. Its annotation has the type with its description, its limits and the options of its schema.
 
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
@@ -47,8 +44,7 @@ def read_field(declared: Parameter) -> Parameter:
     if field.is_required():
         return parameter
     if field.default_factory_takes_validated_data:
-        message = "its default_factory takes the validated data, and a parameter knows no other parameter"
-        raise TypeError(message)
+        raise TypeError("its default_factory takes the validated data, and a parameter knows no other parameter")
     adapter: TypeAdapter[Any] | None = TypeAdapter(type_) if field.validate_default else None
 
     def make_default() -> object:
@@ -65,38 +61,29 @@ def _check_defaults(annotation: object, default: object) -> None:
     if default is not MISSING and not isinstance(default, FieldInfo):
         defaults.append(default)
     if len(defaults) > 1:
-        message = "it has two defaults: write one"
-        raise TypeError(message)
+        raise TypeError("it has two defaults: write one")
 
 
 def _check_options(field: FieldInfo) -> None:
     for name in ONLY_IN_MODELS:
         if getattr(field, name, None) is not None:
-            message = f"Field({name}=…) means nothing for a parameter"
-            raise TypeError(message)
+            raise TypeError(f"Field({name}=…) means nothing for a parameter")
     if field.serialization_alias not in (None, field.alias):
-        message = "Field(serialization_alias=…) names what is written, and a parameter is only read"
-        raise TypeError(message)
+        raise TypeError("Field(serialization_alias=…) names what is written, and a parameter is only read")
 
 
 def _alias(field: FieldInfo) -> str | None:
     """Return the name on the wire; None if the `Field` gives none."""
     alias = field.validation_alias  # pydantic sets it to `alias`, if the author gives only that
     if alias is not None and not (isinstance(alias, str) and alias):
-        message = f"an argument has one name, and not {alias!r}"
-        raise TypeError(message)
+        raise TypeError(f"an argument has one name, and not {alias!r}")
     return alias
 
 
 def _type_of(field: FieldInfo) -> Any:  # noqa: ANN401 - an annotation
-    """Return the annotation with what belongs to the type: its description, its limits, and TYPE_OPTIONS.
-
-    pydantic reads these options from a `Field` without a default.
-    """
-    metadata: list[object] = []
-    if field.description:
-        # `type_reader` reads a string in `Annotated` as the description
-        metadata.append(field.description)
+    """Return the annotation with its description, its limits, and TYPE_OPTIONS in a `Field` without a default."""
+    # `type_reader` reads a string in `Annotated` as the description.
+    metadata: list[object] = [field.description] if field.description else []
     metadata += field.metadata
     options: dict[str, Any] = {name: getattr(field, name) for name in TYPE_OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}

@@ -29,26 +29,26 @@ UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None
 
 
 def read_type(annotation: object) -> JsonType:
-    """Read an annotation.
-
-    Args:
-        annotation: a resolved type hint; a string inside `Annotated` is its description.
+    """Read a resolved type hint, whose description is a string inside `Annotated`.
 
     Raises:
         TypeError: JSON has no such type.
     """
-    # Every round asks with the same classes again, and pydantic takes 0.3 ms and more to read one. Other types are read
-    # anew: a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
+    # Other types are read anew: a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
     return _read_class(annotation) if isinstance(annotation, type) else _read(annotation)
+
+
+@lru_cache(maxsize=256)
+def _read_class(cls: type) -> JsonType:
+    """Read a class once: every round asks with the same classes, and pydantic takes 0.3 ms and more to read one."""
+    return _read(cls)
 
 
 def _read(annotation: object) -> JsonType:
     try:
         return read_without_pydantic(annotation)
-    # A class that refers to itself ends in a RecursionError. A name that is not defined ends in a NameError; pydantic's
-    # own error for it names the field too.
+    # A class that refers to itself ends in a RecursionError. pydantic's own error for an unknown name tells the field.
     except (NeedsPydantic, RecursionError, NameError):
-        # imports pydantic
         from mcp_functions.schemas import pydantic_types
 
         type_ = pydantic_types.read_type(annotation)
@@ -56,15 +56,8 @@ def _read(annotation: object) -> JsonType:
         return _described(type_, metadata)
 
 
-_read_class = lru_cache(maxsize=256)(_read)
-
-
 def read_without_pydantic(annotation: object) -> JsonType:
-    """Read an annotation without pydantic.
-
-    Raises:
-        NeedsPydantic: only pydantic can read this annotation.
-    """
+    """Read an annotation without pydantic, or raise NeedsPydantic if only pydantic can."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         return _read_annotated(inner, metadata)
@@ -72,7 +65,6 @@ def read_without_pydantic(annotation: object) -> JsonType:
         return _read_with_brackets(get_origin(annotation), get_args(annotation))
     if annotation in PLAIN_TYPES:
         return PLAIN_TYPES[annotation]
-    # few functions have another class
     from mcp_functions.schemas import class_types
 
     return class_types.read_class(annotation, read_without_pydantic)
@@ -84,7 +76,7 @@ def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
         return json_types.choice_type(args)
     if origin in UNIONS:
         return json_types.union_type([read_without_pydantic(arg) for arg in args])
-    # `typing.List`, for example, is `list` with brackets that are missing
+    # `typing.List`, for example, is `list` without brackets.
     if origin in PLAIN_TYPES and not args:
         return PLAIN_TYPES[origin]
     if origin is list:
@@ -101,7 +93,6 @@ def _read_annotated(inner: object, metadata: list[Any]) -> JsonType:
     type_ = read_without_pydantic(inner)
     for item in metadata:
         if _is_limit(item):
-            # few types have limits
             from mcp_functions.schemas import annotations
 
             type_ = annotations.add_limit(type_, item)

@@ -7,7 +7,7 @@ Only a tool with such a schema imports this module, and `jsonschema` with it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError, validators
 
@@ -19,11 +19,13 @@ from mcp_functions.schemas.json_types import JsonType
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from mcp_functions.protocol.wire_types import Schema
+
 # It is "the default dialect when no $schema is present" (basic).
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MAX_BYTES = 64 * 1024  # the size of a schema as JSON in UTF-8
-MAX_DEPTH = 32  # the levels of objects and arrays in a schema
-REFERENCES = ("$ref", "$dynamicRef")  # the keywords that name another schema
+MAX_BYTES = 64 * 1024
+MAX_DEPTH = 32
+REFERENCES = ("$ref", "$dynamicRef")
 # The parts of a regular expression with a `$`: an escape and a class in brackets, where it is an ordinary character,
 # and the sign itself.
 DOLLARS = r"\\.|\[(?:\\.|[^\]\\])*\]|\$"
@@ -39,23 +41,22 @@ def read_schema(schema: Mapping[str, Any]) -> JsonType:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        message = f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}"
-        raise TypeError(message) from None
+        raise TypeError(f"not a valid JSON Schema 2020-12: {error.message} at {error.json_path}") from None
     extend: Any = validators.extend  # its type hints are incomplete
     validator_class = extend(Draft202012Validator, {"uniqueItems": _unique_items, "pattern": _pattern})
-    return SchemaType(dict(schema), validator_class(schema))
+    return SchemaType(cast("Schema", dict(schema)), validator_class(schema))
 
 
 class SchemaType(JsonType):
     """The type of an author's schema. Its values stay as they are."""
 
-    def __init__(self, schema: dict[str, Any], validator: Draft202012Validator) -> None:
+    def __init__(self, schema: Schema, validator: Draft202012Validator) -> None:
         """Take the schema, and what checks it."""
         super().__init__(schema)
         self._validator = validator
 
     @property
-    def output_schema(self) -> dict[str, Any]:
+    def output_schema(self) -> Schema:
         """The author's schema, unchanged."""
         return self.schema
 
@@ -66,8 +67,7 @@ class SchemaType(JsonType):
         error = next(self._validator.iter_errors(value), None)
         if error is not None:
             place = shortened(error.json_path.removeprefix("$").removeprefix("."))
-            message = f"{place or 'the value'} does not fit {error.validator!r} of its schema"
-            raise ValueError(message)
+            raise ValueError(f"{place or 'the value'} does not fit {error.validator!r} of its schema")
 
 
 def _unique_items(_validator: object, unique: object, value: object, _schema: object) -> Iterator[ValidationError]:
@@ -90,18 +90,18 @@ def _pattern(_validator: object, pattern: str, value: object, _schema: object) -
 
 def _check_bounds(schema: Mapping[str, Any]) -> None:
     if schema.get("$schema", DIALECT).rstrip("#") != DIALECT:
-        message = f"the only dialect is {DIALECT}"
-        raise TypeError(message)
+        raise TypeError(f"the only dialect is {DIALECT}")
     if len(dumps(schema).encode()) > MAX_BYTES:
-        message = f"a schema may have at most {MAX_BYTES} bytes"
-        raise TypeError(message)
+        raise TypeError(f"a schema may have at most {MAX_BYTES} bytes")
     if is_deeper(schema, MAX_DEPTH):
-        message = f"a schema may have at most {MAX_DEPTH} levels of objects and arrays"
-        raise TypeError(message)
+        raise TypeError(f"a schema may have at most {MAX_DEPTH} levels of objects and arrays")
+    _check_references(schema)
+
+
+def _check_references(schema: Mapping[str, Any]) -> None:
     for _level, container in walk(schema):
         references = [container.get(keyword) for keyword in REFERENCES] if isinstance(container, dict) else []
         for reference in references:
             # A property may be called "$ref". Its value is then no string.
             if isinstance(reference, str) and not reference.startswith("#"):
-                message = f"$ref {reference!r} leaves the schema: nothing is fetched for it"
-                raise TypeError(message)
+                raise TypeError(f"$ref {reference!r} leaves the schema: nothing is fetched for it")

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.constants import SKILL_METHODS
 from mcp_functions.protocol.errors import Misconfigured
@@ -21,9 +21,24 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
+    from typing import NotRequired, TypedDict
 
     from mcp_functions.protocol.catalog_types import Catalog, Hidden
-    from mcp_functions.protocol.wire_types import ListEntry, SkillEntry
+    from mcp_functions.protocol.wire_types import ContentBlock, ListEntry, SkillEntry
+
+    class BundledSkill(TypedDict):
+        """A skill in skills.json."""
+
+        entry: SkillEntry
+        scopes: NotRequired[list[str]]
+        hidden: NotRequired[bool]
+
+    class Content(TypedDict):
+        """The JSON of skills.json."""
+
+        skills: list[BundledSkill]
+        files: dict[str, ContentBlock]
+
 
 FILE = "skills.json"  # beside catalog.json
 MAIN_FILE = "SKILL.md"
@@ -66,11 +81,11 @@ class Bundle:
     def of(cls, content: Mapping[str, Any]) -> Bundle:
         """Return a bundle of skills that no file has yet."""
         bundle = cls("")
-        bundle._content = dict(content)
+        bundle._content = cast("Content", content)
         return bundle
 
     @cached_property
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> Content:
         """The JSON of the file.
 
         Raises:
@@ -79,10 +94,11 @@ class Bundle:
         try:
             # importing pathlib makes the start slower
             with open(self._path, encoding="utf-8") as file:  # noqa: PTH123
-                content: dict[str, Any] = json.load(file)
+                content: Content = json.load(file)
         except (OSError, ValueError) as error:
-            reason = f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
-            raise Misconfigured(reason=reason) from error
+            raise Misconfigured(
+                reason=f"{FILE} cannot be read: mcp-functions catalog writes it beside app.py"
+            ) from error
         return content
 
     @cached_property
@@ -92,10 +108,15 @@ class Bundle:
         return [Skill(each["entry"], each.get("scopes", ()), each.get("hidden", False)) for each in written]
 
     @property
-    def files(self) -> Mapping[str, Mapping[str, Any]]:
+    def files(self) -> Mapping[str, ContentBlock]:
         """The content of each file, by its URI: `mimeType`, and `text` or `blob`."""
-        files: Mapping[str, Mapping[str, Any]] = self._content["files"]
-        return files
+        return self._content["files"]
+
+    def contents(self, uri: str) -> ContentBlock:
+        """Return the contents of a file, as `resources/read` has them."""
+        contents: ContentBlock = {"uri": uri}
+        contents.update(self.files[uri])
+        return contents
 
     def resources(self, skill: Skill) -> dict[str, ListEntry]:
         """Return the entries of a skill's files and folders, as a list of resources has them, by their URIs."""
@@ -123,33 +144,34 @@ class Bundle:
         for method in SKILL_METHODS:
             if method in catalog.get("methods", {}):
                 place = f"functions/{catalog['methods'][method]}"
-                message = f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
-                raise ValueError(message)
+                raise ValueError(
+                    f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
+                )
         added = catalog.copy()
-        added["resources"] = list(catalog["resources"])
-        hidden: Hidden = {**catalog.get("hidden", {})}
-        hidden_resources = dict(hidden.get("resources", {}))
-        scopes = set(catalog.get("scopes", ()))
-        for skill in self.skills:
-            resources = self.resources(skill)
-            taken = sorted(catalog["functions"]["resources"].keys() & resources.keys())
-            if taken:
-                message = f"a resource has the URI {taken[0]}, which is a file of the skill {skill.name!r}: rename one"
-                raise ValueError(message)
-            added["resources"].append(resources[skill.uri])
-            scopes.update(skill.scopes)
-            if skill.hidden:
-                hidden_resources[skill.uri] = sorted(skill.scopes)
+        added["resources"] = catalog["resources"] + [self._main_resource(skill, catalog) for skill in self.skills]
         added["skills"] = {skill.uri: self._digest(skill) for skill in self.skills}
+        scopes = {scope for skill in self.skills for scope in skill.scopes}.union(catalog.get("scopes", ()))
         if scopes:
             added["scopes"] = sorted(scopes)
-        if hidden_resources:
-            added["hidden"] = {**hidden, "resources": hidden_resources}
+        hidden_skills = {skill.uri: sorted(skill.scopes) for skill in self.skills if skill.hidden}
+        if hidden_skills:
+            hidden: Hidden = catalog.get("hidden", {}).copy()
+            hidden["resources"] = {**hidden.get("resources", {}), **hidden_skills}
+            added["hidden"] = hidden
         return added
+
+    def _main_resource(self, skill: Skill, catalog: Catalog) -> ListEntry:
+        """Return the entry of a skill's SKILL.md; a ValueError says that a resource has the URI of one of its files."""
+        resources = self.resources(skill)
+        taken = sorted(catalog["functions"]["resources"].keys() & resources.keys())
+        if taken:
+            raise ValueError(
+                f"a resource has the URI {taken[0]}, which is a file of the skill {skill.name!r}: rename one"
+            )
+        return resources[skill.uri]
 
     def _digest(self, skill: Skill) -> str:
         """Return a digest of all that a skill is: a changed file changes the catalog."""
-        # only the command and one-function servers need it
         import hashlib
 
         text = json.dumps([skill.entry, list(skill.scopes), skill.hidden], sort_keys=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions import observability
 from mcp_functions.handlers.catalog import server_info
@@ -13,10 +13,11 @@ from mcp_functions.protocol.messages import Result, complete
 from mcp_functions.skills.bundle import DIRECTORY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import ResultObject
     from mcp_functions.settings import Settings
     from mcp_functions.skills.bundle import Bundle, Skill
 
@@ -53,27 +54,31 @@ class Skills:
         Raises:
             McpError: no skill has the URI in the request, or the caller may not read it.
         """
-        method = request.method
-        if method in SKILL_METHODS:
-            skills = self._seen_by(request)
-            if not skills:  # the caller sees a server without skills
-                return self._answer_other(request)
-            if method == "skills/list":
-                return self._list(request, skills)
-            return self._get(request, skills) if method == "skills/get" else self._read_directory(request, skills)
+        skills = self._seen_by(request)
+        # A caller who sees no skill sees a server without skills.
+        if request.method in SKILL_METHODS and skills:
+            return self._answer_method(request, skills)
         uri = request.params.get("uri")
-        if method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:
-            for skill in self._seen_by(request):
+        if request.method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:
+            for skill in skills:
                 if uri.startswith(f"{skill.root}/"):
                     return self._read(request, skill, uri)
         return self._answer_other(request)
+
+    def _answer_method(self, request: Request, skills: list[Skill]) -> Result:
+        """Answer one of the SKILL_METHODS."""
+        match request.method:
+            case "skills/list":
+                return self._list(request, skills)
+            case "skills/get":
+                return self._get(request, skills)
+        return self._read_directory(request, skills)
 
     def _seen_by(self, request: Request) -> list[Skill]:
         """Return the skills that the caller sees."""
         skills = self._bundle.skills
         if not any(skill.hidden for skill in skills):
             return skills
-        # few skills are hidden
         from mcp_functions.visibility import held_scopes
 
         held = held_scopes(request, self._settings)
@@ -118,7 +123,7 @@ class Skills:
     def _read(self, request: Request, skill: Skill, uri: str) -> Result:
         """Answer `resources/read` of a skill's file."""
         self._authorize(request, skill)
-        return self._cached({"contents": [{"uri": uri, **self._bundle.files[uri]}]})
+        return self._cached({"contents": [self._bundle.contents(uri)]})
 
     def _authorize(self, request: Request, skill: Skill) -> None:
         """Check that the caller may read a skill. The log names the skill in any case.
@@ -128,17 +133,16 @@ class Skills:
         """
         observability.current().handler = skill.name
         if skill.scopes:
-            # most skills need no scope
             from mcp_functions.http import access_tokens
 
             access_tokens.require_scopes(skill, request, self._settings)
 
-    def _cached(self, result: Mapping[str, Any]) -> Result:
+    def _cached(self, result: ResultObject) -> Result:
         """Complete a result: "`ttlMs` and `cacheScope` are REQUIRED". No cache shares what needs scopes."""
-        cache = self._settings.cache
+        result.update(self._settings.cache_hints)
         if any(skill.scopes for skill in self._bundle.skills):
-            cache = {**cache, "cacheScope": "private"}
-        return Result(complete({**result, **cache}, self._server_info))
+            result["cacheScope"] = "private"
+        return Result(complete(result, self._server_info))
 
 
 def _uri(request: Request) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import Params
+    from mcp_functions.protocol.wire_types import Params, ResultObject
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -69,7 +69,7 @@ class Tasks:
         self._settings = settings
         self._now = now
 
-    def call(self, request: Request, params: Params, round_: Round) -> dict[str, Any]:
+    def call(self, request: Request, params: Params, round_: Round) -> ResultObject:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
         # "required", "allowed" or None for the arguments of this call
@@ -90,7 +90,7 @@ class Tasks:
         tool.require_declared_answers(params, round_)
         return self._begin(tool, request, round_)
 
-    def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> dict[str, Any]:
+    def _begin(self, tool: Tool[..., Any], request: Request, round_: Round) -> ResultObject:
         """Turn a call into a task with the record of its rounds, and return a CreateTaskResult."""
         owner = principal_digest(request.principal)
         task = self._new_task(tool, request, round_)
@@ -102,7 +102,7 @@ class Tasks:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool_error("The call has more data than a task can keep. Call with less.")
-        return {"resultType": "task", **_description(task_id, task, task.created)}
+        return cast("ResultObject", {"resultType": "task", **_description(task_id, task, task.created)})
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
         """Return the first state, which requests a worker for the next round."""
@@ -129,7 +129,7 @@ class Tasks:
         )
         return transitions.request_worker(task, now)
 
-    def answer(self, request: Request) -> dict[str, Any]:
+    def answer(self, request: Request) -> ResultObject:
         """Answer one of the three methods. Each may change the task, and `tasks/get` then returns it.
 
         Raises:
@@ -146,7 +146,7 @@ class Tasks:
             # the answers are larger than the table keeps
             raise ContentTooLarge(reason="task_item") from None
         if request.method == "tasks/get":
-            return self._describe(task_id, task, request)
+            return cast("ResultObject", self._describe(task_id, task, request))
         return {}
 
     def _next_state(self, task: Task, request: Request) -> Task:
