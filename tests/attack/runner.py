@@ -5,9 +5,10 @@ First it calls everything that the server lists once, to find the calls that are
 sends its requests. At the end each check with `watch` examines every exchange of the run.
 """
 
+from __future__ import annotations
+
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from tests.attack.findings import Check, Proof, Report, Severity
 from tests.attack.scan import DEFAULT_BOUNDS, Bounds, Exchange, LimitReached, Scan, SkipCheck, Target
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
     from mcp_functions.protocol.wire_types import Params
 
 MAX_PAGES = 5  # pages of a list that are read

@@ -9,19 +9,24 @@ and send its states in calls of the other targets.
 MRTR in the sources of checks is the specification's chapter "Multi Round-Trip Requests".
 """
 
+from __future__ import annotations
+
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params, Schema
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import CALLER, RESPONSE_SECONDS, Request, Response, send
 from tests.attack import other_values
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params, Schema
 
 MAX_ROUNDS = 6  # rounds of one conversation
 MAX_OTHER_CALLS = 4  # calls with other arguments that are tried
@@ -63,7 +68,7 @@ class Target:
 
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
-    schema: Schema = field(default_factory=Schema)  # the JSON Schema of its arguments
+    schema: Schema = field(default_factory=lambda: cast("Schema", {}))  # the JSON Schema of its arguments
     similar: Sequence[Mapping[str, Any]] = ()  # params of calls with other arguments, which may ask too
     rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation; none before it was held
 

@@ -4,18 +4,23 @@
 sends, and no Request keeps them, so a report cannot contain them.
 """
 
+from __future__ import annotations
+
 import json
 import socket
 import time
-from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
 
 CALLER = "caller"  # the user whose credentials most requests have
 OTHER = "other"  # a second user, who tries to use what belongs to the first one

@@ -3,14 +3,19 @@
 An attack takes a correct request and changes it in one place.
 """
 
+from __future__ import annotations
+
 import base64
 import json
-from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Meta, Params, RequestId, Schema
 from mcp_functions_harness.client.http import CALLER, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Meta, Params, RequestId, Schema
 
 VERSION = "2026-07-28"
 # the capabilities of a client that can do everything

@@ -3,10 +3,14 @@
 Both the schema and the values come from the called server, so nothing is certain about their types.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from __future__ import annotations
 
-from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Schema
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Schema
 
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {

@@ -65,11 +65,7 @@ class TaskClient:
     _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
     def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> ResultObject:
-        """Call a tool, answer its questions, and wait for its task if it becomes one; return the tool's result.
-
-        Raises:
-            Refused: the call, or its task, ended with an error, or was cancelled.
-        """
+        """Call a tool, answer its questions, and wait for its task if it becomes one, as `converse` does."""
         return self.converse("tools/call", {"name": name, "arguments": dict(arguments)}, answer)
 
     def converse(

@@ -4,15 +4,20 @@ The docstring of a check is the sentence that it tests. The check yields a `Proo
 did what the sentence forbids.
 """
 
-from collections.abc import Iterator, Mapping
-from http import HTTPStatus
-from typing import Any
+from __future__ import annotations
 
-from mcp_functions.protocol.wire_types import InputRequest
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
 from mcp_functions_harness.client import schema_values
 from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
 from tests.attack.scan import Exchange, Scan, SkipCheck, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.protocol.wire_types import InputRequest
 
 MRTR = "basic/patterns/mrtr"
 MISSING_CAPABILITY = -32021
