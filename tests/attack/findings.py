@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from mcp_functions_harness.client.http import Exchange
-from tests.attack.scan import Scan
+from tests.attack.scan import Exchange, Scan
 
 
 class Severity(StrEnum):

@@ -13,6 +13,7 @@ from functions.plan_trip.app import handler
 from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import InputResponse
     from tests.support.recordings import Recording
 
 ANSWERS = {"where": {"city": "Lisbon"}, "when": {"month": "May"}}
@@ -55,8 +56,8 @@ def test_a_user_who_declines_or_dismisses_a_question_plans_no_trip(key: str) -> 
 
 def test_the_function_ignores_an_answer_without_a_request_state() -> None:
     talk = Conversation(handler).call(days=5)
-    answer = {"action": "accept", "content": {"city": "Lisbon"}}
-    talk._send(inputResponses={"where": answer})  # noqa: SLF001 - `answer` would send the state too
+    answer: InputResponse = {"action": "accept", "content": {"city": "Lisbon"}}
+    talk._send({"inputResponses": {"where": answer}})  # noqa: SLF001 - `answer` would send the state too
     assert talk.asked == ["where", "when"]
 
 

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions_harness.adoption import known_calls
 from mcp_functions_harness.adoption.events import Event, Reader
-from mcp_functions_harness.adoption.names import File, Function, dotted
+from mcp_functions_harness.adoption.names import File, Function
+from mcp_functions_harness.adoption.syntax import decorators_of, dotted, last_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -52,25 +53,19 @@ class Finding(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What the check found in the files of a server."""
+    """The findings in the files of a server."""
 
     # the names of the handlers that ask their user in the middle of their work
     asking: tuple[str, ...]
     # of those that also return their questions, as servers do since 2026-07-28
     asking_in_two_ways: tuple[str, ...]
     findings: tuple[Finding, ...]
-    unseen: tuple[
-        str, ...
-    ]  # calls of objects of other packages that may keep something, "db.execute (sqlite3.connect)"
+    # calls of objects of other packages that may keep something, "db.execute (sqlite3.connect)"
+    unseen: tuple[str, ...]
 
 
 def check_sources(sources: Sources, places: Iterable[tuple[str, int]] = ()) -> Report:
-    """Check the source of a server.
-
-    Args:
-        sources: the files of the server.
-        places: where functions begin that the loaded server calls, as paths and lines: a source does not show each.
-    """
+    """Check the files of a server. `places` are paths and lines where handlers begin, which a source may not show."""
     files = _read_files(sources)
     asking: list[str] = []
     asking_in_two_ways: list[str] = []
@@ -108,47 +103,49 @@ def _read_files(sources: Sources) -> dict[str, File]:
 def _handlers(files: dict[str, File], places: set[tuple[str, int]]) -> Iterator[Function]:
     """Find the functions that a server calls for its clients, because a call or a decorator registers them."""
     for file in dict.fromkeys(files.values()):
-        registered_names: set[str] = set()
-        for node in ast.walk(file.tree):
-            if isinstance(node, ast.Call):
-                if dotted(node.func).rpartition(".")[2] in METHODS:
-                    registered_names |= {dotted(argument).rpartition(".")[2] for argument in node.args}
-                registered_names |= {dotted(keyword.value) for keyword in node.keywords if keyword.arg in KEYWORDS}
+        registered_names = set(_registered_names(file.tree))
         for function in file.functions:
-            is_decorated = any(_registers(decorator) for decorator in function.node.decorator_list)
+            decorators = decorators_of(function.node)
+            is_decorated = any(isinstance(each, ast.Attribute) and each.attr in DECORATORS for each in decorators)
             if is_decorated or function.name in registered_names or (file.name, function.line) in places:
                 yield function
 
 
-def _registers(decorator: ast.expr) -> bool:
-    """Whether a decorator registers its function, as `@server.tool` or `@server.tool(...)`."""
-    name = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return isinstance(name, ast.Attribute) and name.attr in DECORATORS
+def _registered_names(tree: ast.Module) -> Iterator[str]:
+    """Return the names that calls register, as in `server.add_tool(book)` and `Server(on_call_tool=call)`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            if last_name(node.func) in METHODS:
+                yield from map(last_name, node.args)
+            yield from (dotted(keyword.value) for keyword in node.keywords if keyword.arg in KEYWORDS)
 
 
 def _find_catching(file: File) -> Iterator[Finding]:
     """Find code around a question that catches every exception, or returns in `finally`."""
     for function in file.functions:
         for node in ast.walk(function.node):
-            if not isinstance(node, ast.Try) or not any(_asks(part) for part in _parts(node.body)):
+            if not isinstance(node, ast.Try) or not any(map(_asks, _parts(node.body))):
                 continue
-            for handler in node.handlers:
-                kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-                catches_all = any(kind is None or dotted(kind) == "BaseException" for kind in kinds)
-                if catches_all and not any(isinstance(each, ast.Raise) for each in ast.walk(handler)):
-                    yield Finding(file.name, handler.lineno, function.name, "except", known_calls.CATCHES)
+            for handler in filter(_catches_all, node.handlers):
+                yield Finding(file.name, handler.lineno, function.name, "except", known_calls.CATCHES)
             for part in _parts(node.finalbody):
                 if isinstance(part, ast.Return):
                     yield Finding(file.name, part.lineno, function.name, "return", known_calls.CATCHES)
 
 
+def _catches_all(handler: ast.ExceptHandler) -> bool:
+    """Whether an `except` ends every exception, because it raises none itself."""
+    kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    catches_all = any(kind is None or dotted(kind) == "BaseException" for kind in kinds)
+    return catches_all and not any(isinstance(each, ast.Raise) for each in ast.walk(handler))
+
+
 def _parts(statements: list[ast.stmt]) -> Iterator[ast.AST]:
-    for statement in statements:
-        yield from ast.walk(statement)
+    return (part for statement in statements for part in ast.walk(statement))
 
 
 def _asks(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2] in known_calls.QUESTIONS
+    return isinstance(node, ast.Call) and last_name(node.func) in known_calls.QUESTIONS
 
 
 def _find_http(file: File) -> Iterator[Finding]:
@@ -165,8 +162,7 @@ def _find_http(file: File) -> Iterator[Finding]:
 
 
 def _find_http_call(file: File, node: ast.Call) -> Iterator[Finding]:
-    called = dotted(node.func)
-    last = called.rpartition(".")[2]
+    called, last = dotted(node.func), last_name(node.func)
     if last in known_calls.HTTP_READERS:
         yield Finding(file.name, node.lineno, "the server", called, known_calls.NO_HTTP_REQUEST)
     is_app = last in known_calls.HTTP_APPS

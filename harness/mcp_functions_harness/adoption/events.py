@@ -1,4 +1,6 @@
-"""Lists the events of a server's function, in the order of its source: calls, questions, changes of what outlives it.
+"""Lists the events of a server's function in the order of its source: calls, questions, and lasting changes.
+
+A change lasts if the changed object outlives the call of the function.
 
 The source is parsed, not run. A function of the server's files is read where it is called.
 
@@ -12,49 +14,37 @@ import ast
 from typing import NamedTuple
 
 from mcp_functions_harness.adoption.known_calls import CHANGING_METHODS, MODULE_STATE, QUESTIONS, STEPS
-from mcp_functions_harness.adoption.names import (
-    FUNCTIONS,
-    NOTHING,
-    Class,
-    File,
-    Function,
-    Scope,
-    Value,
-    annotated,
-    declared_outer,
+from mcp_functions_harness.adoption.names import NOTHING, Class, File, Function, Scope, Value, annotated, evaluate
+from mcp_functions_harness.adoption.syntax import (
+    DEFINITIONS,
+    defaults_of,
     dotted,
-    evaluate,
+    last_name,
+    outer_names,
     source_of,
     targets_of,
 )
 
 MAX_CALLS = 40  # how deep functions that call each other are followed
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
-NOT_RUN_HERE = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # a function is read where it is called
 
 
 class Event(NamedTuple):
-    """One thing that a handler does."""
+    """A call in a handler, or a change of an object that outlives the handler's call."""
 
     file: str  # the path in the function's folder
     line: int
-    name: str  # the dotted name of a call, as the source has it, or the name of a changed variable
-    asks: bool  # whether the call asks the user
-    change: str  # for a change: why it is a finding
-    # for a call of an object that outlives this one: what made the object, which nobody knows here
-    unseen: str
+    name: str  # the dotted name of a call, or the name of a changed variable
+    asks: bool = False  # whether the call asks the user
+    change: str = ""  # for a change: why it is a finding
+    unseen: str = ""  # for a call of an unknown object that outlives this one: its maker
 
 
 class Reader(ast.NodeVisitor):
     """Reads the events of a function and of those that it calls."""
 
     def __init__(self, function: Function, *, caller: Reader | None = None) -> None:
-        """Prepare to read one function.
-
-        Args:
-            function: the function.
-            caller: the reader of the function that calls it.
-        """
+        """Prepare to read a function; `caller` reads the function that calls it."""
         self.function = function
         self.caller = caller
         self.depth: int = caller.depth + 1 if caller else 0
@@ -63,34 +53,25 @@ class Reader(ast.NodeVisitor):
             caller.read_before if caller else {}
         )
         self._events: list[Event] = []
-        self._outer = declared_outer(function.node)
+        self._outer = outer_names(function.node)
         self._variables: dict[str, Value] = {}
 
     def read(self, given: dict[str, Value] | None = None) -> list[Event]:
-        """Read the events of the function. Its dependencies, as in `db=Depends(connect)`, are called first.
-
-        Args:
-            given: what the parameters stand for, by name. A method without `self` is one of a registered object.
-        """
+        """Read the events of the function. Its dependencies are called first; `given` are the values of parameters."""
         for parameter in self.function.parameters:
             self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
-        if self.function.owner and not self.function.has_decorator("staticmethod"):
-            receiver = Value(outlives=True, instance_of=self.function.owner)
-            self._variables.update({each.arg: receiver for each in self.function.parameters[:1]})
-        self._variables.update(given or {})
+        # a handler that is a method belongs to a registered object
+        registered = Value(outlives=True, instance_of=self.function.owner)
+        self._variables |= self.function.receiver(registered)
+        self._variables |= given or {}
         self._read_dependencies()
         for statement in self.function.node.body:
             self.visit(statement)
         return self._events
 
     def _read_dependencies(self) -> None:
-        arguments = self.function.node.args
-        positional = [*arguments.posonlyargs, *arguments.args][-len(arguments.defaults) :] if arguments.defaults else []
-        pairs = [*zip(positional, arguments.defaults, strict=True)]
-        pairs += [
-            (key, default) for key, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if default
-        ]
-        for parameter, default in pairs:
+        """Read the functions that the library calls for parameters, as in `db=Depends(connect)`."""
+        for parameter, default in defaults_of(self.function.node):
             if isinstance(default, ast.Call) and dotted(default.func).endswith("Depends"):
                 for dependency in default.args:
                     call = ast.Call(dependency, [], [])
@@ -98,7 +79,7 @@ class Reader(ast.NodeVisitor):
                     self._call(ast.copy_location(call, default))
 
     def lookup(self, name: str) -> Value:
-        """Say what a name stands for at this point of the function."""
+        """Return the value of a name at this point of the function."""
         if name in self._variables and name not in self._outer:
             return self._variables[name]
         caller = self.caller
@@ -112,7 +93,8 @@ class Reader(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         """Read a node: its parts come first, because arguments are computed before their call."""
-        if isinstance(node, NOT_RUN_HERE):
+        if isinstance(node, DEFINITIONS):
+            # a function is read where it is called
             return
         if isinstance(node, ast.For | ast.AsyncFor):
             self._assign(node)  # before its body
@@ -124,7 +106,7 @@ class Reader(ast.NodeVisitor):
             self._call(node)
 
     def _assign(self, node: ast.AST) -> None:
-        """Note what a statement changes, and what its local variables stand for from now on."""
+        """Note the changes that a statement makes, and the new values of its local variables."""
         targets = targets_of(node)
         parts = [target for target in targets if isinstance(target, ast.Attribute | ast.Subscript)]
         for part in parts:
@@ -140,8 +122,8 @@ class Reader(ast.NodeVisitor):
             if target.id in self._outer:
                 self._add(target, target.id, change=MODULE_STATE)
             elif not isinstance(node, ast.AugAssign):
-                before = self._variables.get(target.id, NOTHING)
                 # one of several branches may have set it
+                before = self._variables.get(target.id, NOTHING)
                 outlives = value.outlives or is_kept or before.outlives
                 self._variables[target.id] = value._replace(outlives=outlives)
 
@@ -149,9 +131,8 @@ class Reader(ast.NodeVisitor):
         self._events.append(Event(self.function.file.name, node.lineno, name, asks, change, unseen))
 
     def _call(self, node: ast.Call) -> None:
-        """Note a call; of a function of the files, note what it does instead."""
-        name = dotted(node.func)
-        last = name.rpartition(".")[2]
+        """Note a call; in place of a call of a function of the files, note the events of that function."""
+        name, last = dotted(node.func), last_name(node.func)
         called = evaluate(node.func, self.lookup)
         if name in STEPS:
             self._add(node, name)
@@ -162,7 +143,8 @@ class Reader(ast.NodeVisitor):
             if constructor:
                 self._enter(constructor, node, Value(instance_of=called.defined))
         else:
-            for argument in node.args:  # asyncio.to_thread(save, text) calls it
+            # asyncio.to_thread(save, text) calls save
+            for argument in node.args:
                 function = evaluate(argument, self.lookup)
                 if isinstance(function.defined, Function):
                     self._enter(function.defined, ast.copy_location(ast.Call(argument, [], []), node), function)
@@ -181,12 +163,8 @@ class Reader(ast.NodeVisitor):
             readers.append(readers[-1].caller)
         if self.depth >= MAX_CALLS or any(each.function.node is function.node for each in readers):
             return
-        parameters = [parameter.arg for parameter in function.parameters]
-        given: dict[str, Value] = {}
-        if function.owner and parameters and not function.has_decorator("staticmethod"):
-            is_of_class = function.has_decorator("classmethod")
-            given[parameters[0]] = Value(defined=function.owner) if is_of_class else called._replace(defined=None)
-            parameters = parameters[1:]
+        given = function.receiver(called._replace(defined=None))
+        parameters = [parameter.arg for parameter in function.parameters if parameter.arg not in given]
         values = [evaluate(argument, self.lookup) for argument in call.args]
         given |= dict(zip(parameters, values, strict=False))
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}

@@ -39,7 +39,7 @@ ANYWHERE = {
     **dict.fromkeys(("create_task", "ensure_future", "start_soon", "run_in_executor", "Thread", "Timer"), BACKGROUND),
     **dict.fromkeys(("close_sse_stream", "close_standalone_sse_stream"), STREAM),
 }
-# What reads the HTTP request, or the claims of a token, wherever the file has it: calls, and attributes of a context.
+# Calls that read the HTTP request or the claims of a token, and attributes of a context that hold them.
 HTTP_READERS = frozenset({"get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"})
 HTTP_ATTRIBUTES = frozenset({
     f"{context}.{attribute}"
@@ -90,7 +90,7 @@ CHANGING_METHODS = frozenset({
     "add", "append", "appendleft", "clear", "discard", "extend", "extendleft", "insert", "move_to_end", "pop",
     "popitem", "popleft", "remove", "reverse", "rotate", "setdefault", "sort", "subtract", "update",
 })  # fmt: skip
-# What makes plain containers: `known_calls` knows what their methods do.
+# Calls that make plain containers, whose methods are known above.
 CONTAINERS = frozenset({
     "dict", "list", "set", "defaultdict", "OrderedDict", "Counter", "deque", "collections.defaultdict",
     "collections.OrderedDict", "collections.Counter", "collections.deque",

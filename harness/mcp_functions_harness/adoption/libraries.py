@@ -6,6 +6,8 @@ import ast
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from mcp_functions_harness.adoption.syntax import decorators_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,11 +26,7 @@ DECORATORS_OF_1 = frozenset({
 
 
 def complaint(sources: Sources) -> str:
-    """Say in one sentence why a server's library is too old, and what to change; "" if it is not.
-
-    Args:
-        sources: the files of the server.
-    """
+    """Say in one sentence why a server's library is too old, and what to change; "" if it is not."""
     for name, tree in sources.trees.items():
         for line, remedy in _parts_of_1(tree):
             return f"{NEEDS}, and {sources.shown(name)}:{line} is of mcp 1.x: {remedy}"
@@ -48,10 +46,9 @@ def _parts_of_1(tree: ast.Module) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith(FASTMCP_OF_1):
             yield node.lineno, RENAMED
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            for decorator in node.decorator_list:
-                called = decorator.func if isinstance(decorator, ast.Call) else decorator
-                if isinstance(called, ast.Attribute) and called.attr in DECORATORS_OF_1:
-                    yield decorator.lineno, REMOVED.format(called.attr)
+            for decorator in decorators_of(node):
+                if isinstance(decorator, ast.Attribute) and decorator.attr in DECORATORS_OF_1:
+                    yield decorator.lineno, REMOVED.format(decorator.attr)
 
 
 def _installed_version(package: str) -> str:

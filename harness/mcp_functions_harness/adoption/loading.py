@@ -12,13 +12,15 @@ import os
 import sys
 import traceback
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MARK = "mcp-functions adopt: "  # begins the line of the result
-# What an MCPServer keeps its tools, prompts and resources in, and the methods that list them. It has no public names.
+# begins the line of the result
+MARK = "mcp-functions adopt: "
+# The attributes of an MCPServer that hold its tools, prompts and resources, and their methods that list them. The
+# library has no public names for them.
 MANAGERS = {
     "_tool_manager": ("list_tools",),
     "_prompt_manager": ("list_prompts",),
@@ -27,20 +29,25 @@ MANAGERS = {
 SDK = ("mcp", "fastmcp", "mcp_types")
 
 
-def load(folder: str, module: str, variable: str) -> dict[str, Any]:
-    """Load a server, and examine it.
+class Found(TypedDict, total=False):
+    """The result: of a server that loads the first four members, of another one the last four."""
 
-    Args:
-        folder: the function's folder.
-        module: the dotted name of the server's module.
-        variable: the name of the server in it.
-    """
+    refused: list[str]  # options that `adopt` refuses
+    named: list[str]  # options of which it warns
+    functions: list[tuple[str, int]]  # where the server's functions begin: path and line
+    lists_nothing: bool  # whether the server has no tool, prompt or resource
+    failure: str  # why the server could not be loaded
+    missing: str  # the module that was not found
+    is_of_sdk: bool  # whether something of `mcp` or `fastmcp` was not found
+    variable: str  # the environment variable that was not set
+
+
+def load(folder: str, module: str, variable: str) -> Found:
+    """Load a server, which is a variable of a module in the function's folder, and examine it."""
     __import__(module)
     server = getattr(sys.modules[module], variable)
     # `mcp` may be missing
     from mcp_functions.adopt import adopt, library, options
-
-    # only for a server that loads
     from mcp_functions.handlers.catalog import UNLISTED_KEY
 
     low_level = library.find_low_level(server)
@@ -56,7 +63,6 @@ def load(folder: str, module: str, variable: str) -> dict[str, Any]:
     }
 
 
-# of three libraries
 def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int]]:  # noqa: ANN401
     """Return where the functions of a server's tools, prompts and resources begin: file and line."""
     for function in _functions(server, low_level):
@@ -65,10 +71,8 @@ def _places(server: Any, low_level: Any, folder: str) -> Iterator[tuple[str, int
             yield os.path.relpath(code.co_filename, folder), code.co_firstlineno
 
 
-# of three libraries
 def _functions(server: Any, low_level: Any) -> Iterator[object]:  # noqa: ANN401
-    """Return what a server calls for its tools, prompts and resources."""
-    # as above
+    """Return the objects that a server calls for its tools, prompts and resources."""
     from mcp_functions.adopt import library
 
     components = [each for part in library.fastmcp_servers(server) for each in library.components(part)]
@@ -93,7 +97,7 @@ def _innermost(function: Any) -> Any:  # noqa: ANN401 - whatever a server calls
     return type(function).__call__ if callable(function) else None
 
 
-def describe(error: BaseException, folder: str) -> dict[str, Any]:
+def describe(error: BaseException, folder: str) -> Found:
     """Describe why a server does not load."""
     lines = str(error).strip().splitlines()
     summary = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

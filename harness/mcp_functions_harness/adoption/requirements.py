@@ -1,8 +1,8 @@
 """The lines of requirements.txt for an adopted server: the packages that its author has installed, in their versions.
 
-The package that contains a module may not be the one that was installed: `fastmcp` contains nothing, and needs
-`fastmcp-slim[client,server]`, whose modules are imported. An extra, as in psycopg[binary], is not recorded by pip. It
-counts as installed if all that it needs is here, and some of that is here for no other reason.
+A user may have installed another package than the one with the module: `fastmcp` has no modules, and needs
+`fastmcp-slim[client,server]`, which has them. pip does not record an extra, as in psycopg[binary]. An extra counts as
+installed if all that it needs is here, and a part of that is here for no other reason.
 """
 
 from __future__ import annotations
@@ -23,18 +23,14 @@ from mcp_functions_harness.checks.packages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 MAX_BYTES = 262_144_000  # of a function with its layers, unzipped: Lambda's quota is 250 MiB
 TOOLKIT = "mcp-functions"
 
 
 def lines_for(modules: Iterable[str]) -> list[str]:
-    """Return the lines for the packages of modules.
-
-    Args:
-        modules: dotted names of installed modules.
-    """
+    """Return the lines for the packages of installed modules, which have dotted names."""
     names = {_installed_as(name) for module in modules for name in _packages_of(module)}
     return sorted(_line(name) for name in names - {TOOLKIT})
 
@@ -115,7 +111,7 @@ def _extras_for(name: str, line: str) -> list[str]:
 
 
 def _is_here_for_an_extra(name: str) -> bool:
-    """Whether no package needs this one without an extra, and nobody named it to pip (PEP 376, REQUESTED)."""
+    """Whether no package needs this one without an extra, and its user did not name it to pip (PEP 376, REQUESTED)."""
     needed = {normalized(line) for lines in needs_of_all().values() for line in lines}
     return name not in needed and metadata.distribution(name).read_text("REQUESTED") is None
 
@@ -128,9 +124,9 @@ def needs_of_all() -> dict[str, list[str]]:
 
 
 @cache
-def by_module() -> dict[str, list[str]]:
+def by_module() -> Mapping[str, list[str]]:
     """Return the packages that contain each module, by the first part of its name."""
-    return dict(metadata.packages_distributions())
+    return metadata.packages_distributions()
 
 
 @cache

@@ -5,7 +5,7 @@
     server.py                import httpx                      a module of an installed package
     server.py                open(HERE / "cities.json")        a file or folder beside it that the source names
 
-Files are found by their imports, and nothing is run. What a file imports by a computed name is not seen.
+Files are found by their imports, and nothing is run. An import by a computed name is not seen.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mcp_functions_harness.adoption.syntax import module_of
 from mcp_functions_harness.checks.imports import parts_that_run
 from mcp_functions_harness.problems import Problem, first_line
 
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENTRY_POINT = "app.py"
-# every function has the first, and none the second
-TOOLKIT = ("mcp_functions", "mcp_functions_harness")
+# modules that need no file and no package of the server
+ALWAYS_THERE = {*sys.stdlib_module_names, "mcp_functions", "mcp_functions_harness"}
 INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
 NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")  # folders of a package
+MAX_PATH = 200  # no path is longer
 
 
 class Sources:
@@ -52,8 +54,7 @@ class Sources:
         self._root = _root_of(path)
         inside = path.resolve().relative_to(self._root)
         if str(inside) == ENTRY_POINT:
-            text = f"functions/<name>/{ENTRY_POINT} is Lambda's entry point: rename the server's file first"
-            raise Problem(text)
+            raise Problem(f"functions/<name>/{ENTRY_POINT} is Lambda's entry point: rename the server's file first")
         parts = [*inside.parts[:-1], inside.stem]
         self.module = ".".join(part for part in parts if part != "__init__")
         self.files: dict[str, Path] = {}
@@ -71,13 +72,9 @@ class Sources:
         return str(self.files[name].relative_to(here) if self.files[name].is_relative_to(here) else self.files[name])
 
     def add(self, module: str) -> bool:
-        """Add a module that the server imports; return whether that is new and the module is here.
-
-        Args:
-            module: its dotted name.
-        """
+        """Add a module that the server imports, by its dotted name; return whether it is new and was found."""
         first = module.partition(".")[0]
-        if first in sys.stdlib_module_names or first in TOOLKIT:
+        if first in ALWAYS_THERE:
             return False
         before = (len(self.files), len(self.packages))
         spec = PathFinder.find_spec(first, [str(self._root)]) or _find_installed(first)
@@ -119,7 +116,7 @@ class Sources:
 
     def _is_known(self, first: str) -> bool:
         """Whether a module is one of Python, of an added file or of an installed package, by the start of its name."""
-        if first in sys.stdlib_module_names or first in TOOLKIT:
+        if first in ALWAYS_THERE:
             return True
         own = {name.partition("/")[0].removesuffix(".py") for name in self.files}
         return first in own or any(module.partition(".")[0] == first for module in self.packages)
@@ -129,8 +126,7 @@ def _parsed(shown: str, file: Path) -> ast.Module:
     try:
         return ast.parse(file.read_bytes())
     except (OSError, ValueError, SyntaxError) as error:
-        text = f"{shown} cannot be read as Python: {first_line(error)}"
-        raise Problem(text) from error
+        raise Problem(f"{shown} cannot be read as Python: {first_line(error)}") from error
 
 
 def _root_of(path: Path) -> Path:
@@ -168,19 +164,13 @@ def _find_installed(first: str) -> importlib.machinery.ModuleSpec | None:
 
 
 def _imported(tree: ast.Module, package: list[str]) -> Iterator[tuple[str, int]]:
-    """Return the dotted names of the modules that a file imports, with their lines.
-
-    Args:
-        tree: the file.
-        package: the parts of the name of its package.
-    """
+    """Return the dotted names of the modules that a file of a package imports, with their lines."""
     nodes: list[ast.AST] = [tree]
     for node in nodes:  # the list grows by the parts of each node
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         if isinstance(node, ast.ImportFrom):
-            start = package[: len(package) - node.level + 1] if node.level else []
-            module = ".".join([*start, *filter(None, [node.module])])
+            module = module_of(node, package)
             if module:
                 yield module, node.lineno
         nodes += parts_that_run(node)
@@ -203,7 +193,7 @@ def _named_files(tree: ast.Module, folder: Path) -> Iterator[Path]:
         if not all(part.isprintable() and part.strip(".") and part[:1] != "." for part in parts):
             continue
         named = folder.joinpath(*parts)
-        if len(text) > 200 or not named.exists():  # noqa: PLR2004 - longer than any path
+        if len(text) > MAX_PATH or not named.exists():
             continue
         if named.is_dir():
             yield from _files_in(named)

@@ -1,10 +1,9 @@
-"""Tries a server before it is adopted: in a folder of its own, and with the packages of its requirements.txt alone.
+"""Tries a server before it is adopted, in a temporary folder and with no other packages than its requirements.txt.
 
     task/        the files that `--into` would copy
-    packages/    links to the installed packages of requirements.txt, to what these need, and to those of the layer
+    packages/    links to installed packages: those of requirements.txt and of the layer, and their dependencies
 
-So a package that this machine has by chance does not help. No index is asked: whether one has these versions, the
-build finds out.
+The server cannot import a package that only this machine has. No index is asked whether it has these versions.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from mcp_functions_harness import environment
 from mcp_functions_harness.adoption import loading, requirements
 
 if TYPE_CHECKING:
+    from mcp_functions_harness.adoption.loading import Found
     from mcp_functions_harness.adoption.sources import Sources
 
 SECONDS = 60  # until a file that does not finish loading is given up
@@ -33,18 +33,25 @@ NEVER_ENDS = f"it did not end within {SECONDS} s: call run() only under `if __na
 
 @dataclass(frozen=True)
 class Trial:
-    """What the process of a trial found out."""
+    """The result of a trial: the lines of requirements.txt, and the members of `loading.Found`."""
 
-    refused: tuple[str, ...] = ()  # options that `adopt` refuses
-    named: tuple[str, ...] = ()  # options of which it warns
-    # where the server's functions begin: path and line
+    requirements: list[str]
+    refused: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
     functions: frozenset[tuple[str, int]] = frozenset()
-    lists_nothing: bool = False  # whether the loaded server has no tool, prompt or resource
-    failure: str = ""  # why the server could not be loaded; "" if it was
-    missing: str = ""  # the module that was not found
-    is_of_sdk: bool = False  # whether something of `mcp` or `fastmcp` was not found
-    variable: str = ""  # the environment variable that was not set
-    requirements: list[str] = field(default_factory=list)  # the lines of requirements.txt
+    lists_nothing: bool = False
+    # "" if the server was loaded
+    failure: str = ""
+    missing: str = ""
+    is_of_sdk: bool = False
+    variable: str = ""
+
+    @classmethod
+    def of(cls, found: Found, requirements: list[str]) -> Trial:
+        """Read the line of the process."""
+        places = frozenset((path, line) for path, line in found.get("functions", ()))
+        members: Any = {**found, "functions": places}
+        return cls(requirements, **members)
 
 
 def run(sources: Sources, variable: str) -> Trial:
@@ -54,8 +61,7 @@ def run(sources: Sources, variable: str) -> Trial:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary).resolve()
             _write(sources, lines, folder)
-            found = _load(folder, sources.module, variable)
-        trial = Trial(**found, requirements=lines)
+            trial = Trial.of(_load(folder, sources.module, variable), lines)
         if not trial.missing or not sources.add(trial.missing):
             return trial
     return trial
@@ -85,7 +91,7 @@ def _write(sources: Sources, lines: list[str], folder: Path) -> None:
         (packages / mcp_functions.__name__).symlink_to(Path(mcp_functions.__file__).parent)
 
 
-def _load(folder: Path, module: str, variable: str) -> dict[str, Any]:
+def _load(folder: Path, module: str, variable: str) -> Found:
     """Run `loading` in a process that has only the two folders."""
     isolated = [sys.executable, "-I", "-S", "-B", "-W", "ignore"]
     command = [*isolated, loading.__file__, str(folder / "task"), str(folder / "packages"), module, variable]
@@ -107,8 +113,6 @@ def _load(folder: Path, module: str, variable: str) -> dict[str, Any]:
         return {"failure": NEVER_ENDS}
     for line in reversed(ended.stdout.splitlines()):
         if line.startswith(loading.MARK):
-            found: dict[str, Any] = json.loads(line.removeprefix(loading.MARK))
-            if "functions" in found:
-                found["functions"] = frozenset((path, number) for path, number in found["functions"])
+            found: Found = json.loads(line.removeprefix(loading.MARK))
             return found
     return {"failure": f"its process ended with exit code {ended.returncode}"}

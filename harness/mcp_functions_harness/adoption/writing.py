@@ -33,33 +33,25 @@ class ServerFile(NamedTuple):
         """
         file, _colon, variable = text.rpartition(":")
         if not file.endswith(".py") or not variable.isidentifier():
-            message = f"{text} is not FILE.py:VARIABLE, as in server.py:server"
-            raise Problem(message)
+            raise Problem(f"{text} is not FILE.py:VARIABLE, as in server.py:server")
         return cls(Path(file), variable)
 
 
 def write(sources: Sources, variable: str, requirements: list[str], functions: Path, name: str | None) -> str:
-    """Write the folder of an adopted server; return the text for the terminal.
+    """Write the folder of a server, a variable of a module, into functions/; return the text for the terminal.
 
-    Args:
-        sources: the files of the server.
-        variable: the name of the server in its module.
-        requirements: the lines of requirements.txt.
-        functions: the project's `functions/`.
-        name: the function's name; None: the name of the server's file, or of the folder of server.py and main.py.
+    Without a name, the function has that of the server's file, or of the folder of server.py and main.py.
 
     Raises:
         Problem: the project cannot have the function, so nothing was written.
     """
     if functions.name != FOLDER:
-        text = f"--into names a project's {FOLDER}/ folder, and not {functions}"
-        raise Problem(text)
+        raise Problem(f"--into names a project's {FOLDER}/ folder, and not {functions}")
     folder = name or _default_name(sources.path)
     try:
         spelling.check(folder)
     except Problem as error:
-        text = f"{error} (choose a name with --name)"
-        raise Problem(text) from error
+        raise Problem(f"{error} (choose a name with --name)") from error
     values = {
         "name": folder,
         "file": sources.path.name,

@@ -4,17 +4,23 @@
 sends, and no Request keeps them, so a report cannot contain them.
 """
 
+from __future__ import annotations
+
 import json
 import socket
 import time
-from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
 
 CALLER = "caller"  # the user whose credentials most requests have
 OTHER = "other"  # a second user, who tries to use what belongs to the first one
@@ -44,7 +50,7 @@ class Response:
     failed: str = ""  # the type of the exception if there is no response
 
     @cached_property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JSONRPCMessage]:
         """The JSON-RPC messages of the body; a stream has notifications too."""
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
@@ -53,19 +59,19 @@ class Response:
         return [parse_message(line.removeprefix("data:")) for line in data_lines]
 
     @property
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JSONRPCMessage:
         """The JSON-RPC response; {} if the body has none."""
         responses = [message for message in self.messages if _is_response(message)]
         return responses[-1] if responses else {}
 
     @property
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> ResultObject | None:
         """The JSON-RPC result; None if there is none, as in the properties below."""
         result = self.message.get("result")
         return result if isinstance(result, dict) else None
 
     @property
-    def error(self) -> dict[str, Any] | None:
+    def error(self) -> Error | None:
         """The JSON-RPC error."""
         error = self.message.get("error")
         return error if isinstance(error, dict) else None
@@ -77,7 +83,7 @@ class Response:
         return code if isinstance(code, int) else None
 
     @property
-    def questions(self) -> dict[str, Any] | None:
+    def questions(self) -> dict[str, InputRequest] | None:
         """The `inputRequests` of an `input_required` result, if the response is one."""
         if self.result is None or self.result.get("resultType") != "input_required":
             return None
@@ -113,14 +119,6 @@ class Response:
         if self.result is None:
             return f"HTTP {self.status}, no JSON-RPC response"
         return f"HTTP {self.status}, {'isError' if self.result.get('isError') else 'a complete result'}"
-
-
-class Exchange(NamedTuple):
-    """A request and its response."""
-
-    request: Request
-    response: Response
-    canary: str  # the random text of the run, which some requests have
 
 
 def send(
@@ -172,14 +170,14 @@ def _read_body(response: HTTPResponse, headers: Mapping[str, str], seconds: floa
     return body
 
 
-def _is_response(message: Mapping[str, Any]) -> bool:
+def _is_response(message: JSONRPCMessage) -> bool:
     return "result" in message or "error" in message
 
 
-def parse_message(text: str | bytes) -> dict[str, Any]:
+def parse_message(text: str | bytes) -> JSONRPCMessage:
     """Read a JSON-RPC message; {} if the text is no JSON object."""
     try:
-        value = json.loads(text)
+        message: JSONRPCMessage = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return message if isinstance(message, dict) else {}

@@ -3,8 +3,14 @@
 Both the schema and the values come from the called server, so nothing is certain about their types.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Schema
 
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {
@@ -16,17 +22,12 @@ FORMATS = {
 MAX_DEPTH = 6  # levels of a schema that are followed
 
 
-def example(schema: Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
-    """Return a value that a schema accepts, as far as its most frequent keywords tell.
-
-    Args:
-        schema: the JSON Schema.
-        optional: whether optional members of objects are filled in too.
-    """
+def example(schema: Schema | Mapping[str, Any], *, optional: bool = False) -> JSONValue:
+    """Return a value that a schema accepts, as far as its most frequent keywords tell."""
     return _Example(schema, optional).value(schema)
 
 
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+def answer(request: InputRequest) -> InputResponse:
     """Return the answer of a user who accepts."""
     params = request.get("params") or {}
     if request.get("method") == "sampling/createMessage":
@@ -45,7 +46,7 @@ class _Example(NamedTuple):
     root: Mapping[str, Any]
     optional: bool
 
-    def value(self, schema: object, depth: int = 0) -> Any:  # noqa: ANN401 - JSON
+    def value(self, schema: object, depth: int = 0) -> JSONValue:
         """Return a value for a part of the schema."""
         if not isinstance(schema, dict) or depth > MAX_DEPTH:
             return TEXT

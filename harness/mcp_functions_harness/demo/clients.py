@@ -12,9 +12,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions_harness.problems import DemoError
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ResultObject
+    from mcp_functions_harness.demo.one_round import Contents
 
 SCRIPT = Path("tests/clients/one_round.mjs")
 PACKAGES = Path("tests/conformance")
@@ -29,12 +33,8 @@ class Client(NamedTuple):
     name: str  # for the terminal
     command: tuple[str, ...]  # without FILE and ANSWERS
 
-    def send(self, file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+    def send(self, file: Path, answers: Contents) -> ResultObject:
         """Send the next request of the call in a file, from a new process; return the result.
-
-        Args:
-            file: has the URL, the tool's name and its arguments; after a response also its questions and state.
-            answers: the contents of forms, by the key of the question.
 
         Raises:
             DemoError: the server refused the request, or the client did not run.
@@ -42,9 +42,8 @@ class Client(NamedTuple):
         process = _run([*self.command, str(file), json.dumps(answers)])
         if process.returncode:
             lines = process.stderr.strip().splitlines() or ["it gave no reason"]
-            message = f"{self.name} failed: {lines[-1]}"
-            raise DemoError(message)
-        result: dict[str, Any] = json.loads(process.stdout)
+            raise DemoError(f"{self.name} failed: {lines[-1]}")
+        result: ResultObject = json.loads(process.stdout)
         return result
 
 
@@ -67,5 +66,4 @@ def typescript(root: Path) -> Client | str:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    # ours
     return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603

@@ -12,23 +12,30 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, cast
 
 from mcp import Client, MCPError
 from mcp.types import ElicitResult
 
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import InputRequest, JSONObject, ResultObject
+
 SECONDS = 60  # the longest time that the request may take
+Contents: TypeAlias = "dict[str, JSONObject]"  # of forms, by the key of their question
 
 
-async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[str, Any]:
+class Call(TypedDict):
+    """The content of FILE: a call, and after a round its questions and its state."""
+
+    url: str
+    name: str
+    arguments: JSONObject
+    inputRequests: NotRequired[dict[str, InputRequest]]
+    requestState: NotRequired[str]
+
+
+async def send(conversation: Call, answers: Contents) -> ResultObject:
     """Send one request of a call.
-
-    Args:
-        conversation: the content of FILE.
-        answers: the content of each form, by the key of its question.
-
-    Returns:
-        The result as JSON.
 
     Raises:
         MCPError: the server's error.
@@ -47,23 +54,22 @@ async def send(conversation: dict[str, Any], answers: dict[str, Any]) -> dict[st
             # raised below, because the client would put it into an exception group here
             refused = error
         else:
-            dumped: dict[str, Any] = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-            return dumped
+            dumped: Any = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+            return cast("ResultObject", dumped)
     raise refused
 
 
-def advance(file: Path, answers: dict[str, Any]) -> dict[str, Any]:
+def advance(file: Path, answers: Contents) -> ResultObject:
     """Send the next request of the call in a file, and keep its questions and its state there."""
     conversation = json.loads(file.read_text(encoding="utf-8"))
     result = asyncio.run(asyncio.wait_for(send(conversation, answers), SECONDS))
-    continuation = {name: result[name] for name in ("inputRequests", "requestState") if name in result}
+    continuation = {name: part for name, part in result.items() if name in {"inputRequests", "requestState"}}
     if continuation:
         file.write_text(json.dumps({**conversation, **continuation}), encoding="utf-8")
     return result
 
 
-# the names of the client
-async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001
+async def _decline_all(context: object, params: object) -> ElicitResult:  # noqa: ARG001 - the client's names
     """Answer no form. With this callback the client says that it supports forms; the demos answer them themselves."""
     return ElicitResult(action="cancel")
 

@@ -41,17 +41,7 @@ NOT_COPIED = ("__pycache__", ".*")
 
 
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
-    """Hold the conversation and show it.
-
-    Args:
-        functions: the directory of functions, with `update_work_item`; the demo changes a copy.
-        out: where to write.
-        runtime: run each round in a process of the real Lambda runtime.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the conversation differed from the expected one.
-    """
+    """Hold the conversation and show it."""
     with stage() as folder:
         _Pause(functions, folder, Transcript(out), runtime=runtime).run()
 
@@ -80,7 +70,7 @@ class _Pause:
         write(f"The client has left {', '.join(self._rounds.read_file())}")
         write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
-        # only the key survives
+        # the key alone survives
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")
         with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()

@@ -9,11 +9,12 @@ At the end the server refuses a state with one changed character.
 
 import asyncio
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from mcp import MCPError
 
 from mcp_functions_harness.demo import one_round
+from mcp_functions_harness.demo.one_round import Call
 from mcp_functions_harness.demo.rounds import ANSWERS, COUNT, TOOL, Rounds, Transcript, expect, stage
 from mcp_functions_harness.harness import Harness
 from mcp_functions_harness.problems import DemoError
@@ -22,17 +23,7 @@ INVALID_STATE = -32602  # JSON-RPC's code for invalid params
 
 
 def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
-    """Hold the conversation and show it.
-
-    Args:
-        functions: the directory of functions, with `update_work_item`.
-        out: where to write.
-        runtime: run each round in a process of the real Lambda runtime.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the conversation differed from the expected one.
-    """
+    """Hold the conversation and show it."""
     with stage() as folder, Harness(functions, state_dir=folder, runtime=runtime, reuse=False) as harness:
         transcript = Transcript(out)
         rounds = Rounds(folder / "conversation.json", transcript)
@@ -51,12 +42,12 @@ def run(functions: Path, out: TextIO, *, runtime: bool = False) -> None:
         transcript.write(f"{COUNT} rounds, {COUNT} {what}, and nothing kept on the server between them.")
 
 
-def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) -> None:
+def _send_changed_state(conversation: Call, transcript: Transcript) -> None:
     """Send the last round again, with one character of the state changed, and show the refusal."""
     state = conversation["requestState"]
     position = len(state) // 2
     other = "B" if state[position] == "A" else "A"
-    changed = {**conversation, "requestState": state[:position] + other + state[position + 1 :]}
+    changed: Call = {**conversation, "requestState": state[:position] + other + state[position + 1 :]}
     try:
         asyncio.run(one_round.send(changed, {key: ANSWERS[key] for key in conversation["inputRequests"]}))
     except MCPError as error:
@@ -65,5 +56,4 @@ def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) ->
         transcript.line("client", f"sends round {COUNT} again, with character {position} of the state changed")
         transcript.line("refused", f"{error.code} {error.message}\n")
     else:
-        message = "the server accepted a changed state"
-        raise DemoError(message)
+        raise DemoError("the server accepted a changed state")

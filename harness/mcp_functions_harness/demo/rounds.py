@@ -10,22 +10,24 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO, TypeAlias
 
 import click
 
+from mcp_functions.protocol.wire_types import JSONObject, ResultObject
 from mcp_functions_harness import banner, catalog
+from mcp_functions_harness.demo.one_round import Call, Contents
 from mcp_functions_harness.harness import Harness
 from mcp_functions_harness.lambdas.service import Invocation
 from mcp_functions_harness.problems import DemoError, Problem, first_line
 from mcp_functions_harness.terminal.safe_text import write_styled
 
 # Sends the next round of the call in a file, with answers by the key of their question; returns the result.
-Send = Callable[[Path, dict[str, Any]], dict[str, Any]]
+Send: TypeAlias = Callable[[Path, Contents], ResultObject]
 
 TOOL = "update_work_item"
-ARGUMENTS: dict[str, Any] = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-ANSWERS: dict[str, dict[str, Any]] = {  # the content of each form, by the key of its question
+ARGUMENTS: JSONObject = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
+ANSWERS: Contents = {
     "resolution": {"resolution": "Duplicate"},
     "duplicate_of": {"duplicateOfId": 4301},
 }
@@ -90,11 +92,9 @@ class Transcript:
 class Rounds:
     """Runs the rounds of one call. Between two rounds only the client's file is kept."""
 
-    # has the URL, the tool's name and its arguments; after a round also its questions and its state
-    file: Path
+    file: Path  # holds the Call
     transcript: Transcript
-    # of the tool, one in each round
-    invocations: list[Invocation] = field(default_factory=list, init=False)
+    invocations: list[Invocation] = field(default_factory=list, init=False)  # of the tool, one in each round
 
     def begin(self, functions: Path, harness: Harness) -> None:
         """Write the call into the file.
@@ -106,19 +106,13 @@ class Rounds:
             raise Problem(banner.STALE)
         self.file.write_text(json.dumps({"url": harness.url, "name": TOOL, "arguments": ARGUMENTS}), encoding="utf-8")
 
-    def read_file(self) -> dict[str, Any]:
+    def read_file(self) -> Call:
         """Read the file."""
-        conversation: dict[str, Any] = json.loads(self.file.read_text(encoding="utf-8"))
+        conversation: Call = json.loads(self.file.read_text(encoding="utf-8"))
         return conversation
 
-    def run_round(self, send: Send, harness: Harness, client: str = "") -> dict[str, Any]:
-        """Send the next round with the answers to the questions of the round before; show it, and return its result.
-
-        Args:
-            send: sends the round.
-            harness: gets it.
-            client: the name of the client, for the heading.
-        """
+    def run_round(self, send: Send, harness: Harness, client: str = "") -> ResultObject:
+        """Send the next round with the answers to the questions of the round before; show it, and return its result."""
         answers = {key: ANSWERS[key] for key in self.read_file().get("inputRequests", ())}
         heading = f"Round {len(self.invocations) + 1}"
         self.transcript.heading(f"{heading}: {client}" if client else heading)
@@ -135,7 +129,7 @@ class Rounds:
         self.transcript.line("Lambda", f"{ran}, request {invocation.request_id}")
         return result
 
-    def show_questions(self, result: dict[str, Any]) -> None:
+    def show_questions(self, result: ResultObject) -> None:
         """Show the questions in a result, and check that the demo has answers to them."""
         expect("requestState" in result, f"round {len(self.invocations)} ended the call: {_text(result)}")
         unknown = result["inputRequests"].keys() - ANSWERS.keys()
@@ -146,7 +140,7 @@ class Rounds:
                 choices = " | ".join(member["enum"]) if "enum" in member else member["type"]
                 self.transcript.line("", f"  {name}: {choices}")
 
-    def show_end(self, result: dict[str, Any], ending: str = "") -> None:
+    def show_end(self, result: ResultObject, ending: str = "") -> None:
         """Check and show the last result, whose text ends with `ending`."""
         text = _text(result)
         is_expected = text.startswith(ENDING) and text.endswith(ending)
@@ -156,7 +150,7 @@ class Rounds:
         self.transcript.line("result", f"{text}\n")
 
 
-def _text(result: dict[str, Any]) -> str:
+def _text(result: ResultObject) -> str:
     if "requestState" in result:
         return "it asks again"
     return " ".join(block.get("text", "") for block in result["content"])

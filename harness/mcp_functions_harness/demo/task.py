@@ -5,13 +5,13 @@ each worker is a process of the real Lambda runtime. It holds the task for a sho
 a worker was killed, its lease ends, and the client's next poll starts another worker.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
+from typing import TextIO
 
 from mcp_functions.protocol.constants import WORKER_SUFFIX
+from mcp_functions.protocol.wire_types import InputRequest, InputResponse, ResultObject
 from mcp_functions_harness.client.tasks import Refused, TaskClient
 from mcp_functions_harness.demo.rounds import Transcript, expect
 from mcp_functions_harness.harness import Harness
@@ -19,23 +19,14 @@ from mcp_functions_harness.problems import DemoError
 
 TOOL = "audit_year"
 ARGUMENTS = {"year": 2026}
-ANSWER = {"action": "accept", "content": {"write_off": True}}
+ANSWER: InputResponse = {"action": "accept", "content": {"write_off": True}}
 ENDING = "2026 is audited: 15 cents remain."
 KILL_AT = "auditing"  # the worker is killed when the task's `statusMessage` has this word
 KILLED = "  ---- its worker is killed (kill -9); the lease runs out, and the next poll calls another ----"
 
 
 def run(functions: Path, out: TextIO) -> None:
-    """Call the tool as a client that supports tasks, and show the polls.
-
-    Args:
-        functions: the directory of functions, with `audit_year`.
-        out: where to write.
-
-    Raises:
-        Problem: the user has to correct something first.
-        DemoError: the task differed from the expected one.
-    """
+    """Call the tool as a client that supports tasks, and show the polls."""
     with (
         TemporaryDirectory() as state_dir,
         Harness(functions, state_dir=Path(state_dir), runtime=True, on_log=lambda _folder, _line: None) as harness,
@@ -63,7 +54,7 @@ class _Demo:
     has_killed: bool = False  # whether a worker was killed
     has_answered: bool = False  # whether the task has asked its question
 
-    def show_poll(self, task: Mapping[str, Any]) -> None:
+    def show_poll(self, task: ResultObject) -> None:
         """Show the status of the task, if it has changed, and kill a worker once."""
         message = task.get("statusMessage", "")
         line = f"  {task['status']}: {message}" if message else f"  {task['status']}"
@@ -76,14 +67,14 @@ class _Demo:
             if self.has_killed:
                 self.transcript.write(KILLED)
 
-    def answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def answer(self, key: str, request: InputRequest) -> InputResponse:
         """Answer the question, and show it."""
         self.transcript.write(f"  it asks {key}: {request['params']['message']}")
         self.transcript.write("  answered: yes")
         self.has_answered = True
         return ANSWER
 
-    def show_end(self, result: Mapping[str, Any]) -> None:
+    def show_end(self, result: ResultObject) -> None:
         """Check the result and the workers, and show them."""
         text = str(result["content"][0]["text"])
         worker = f"{TOOL}{WORKER_SUFFIX}"

@@ -17,7 +17,7 @@ from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import MAX_ROUNDS, RequestStates
 from mcp_functions_harness.inspection.texts import line, when
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 ON_REQUEST = "(--show-state shows it)"  # in place of a part of the record
 
@@ -59,21 +59,14 @@ def bind(audience: str, request: RefusedRequest, claims: Claims) -> Binding:
     try:
         return binding._replace(arguments=bind_request(audience, method, params, None).arguments)
     except InvalidParams as error:
-        stop(f"--arguments: {error.message}", after=error)
+        raise Problem(f"--arguments: {error.message}") from error
 
 
 def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:
     """Return every reason for which the claims are refused.
 
     After each refusal, the part of the binding that differs is replaced by the claims', and the server's code checks
-    the rest.
-
-    Args:
-        payload: the content of the sealed part.
-        binding: the binding of the request.
-        claims: the claims in the payload.
-        now: the time in unix seconds.
-        lifetime: how long a state lives, in seconds.
+    the rest. `now` is in unix seconds, `lifetime` in seconds.
     """
     reasons: list[str] = []
     opened = CodecAdapter(_OpenPayload(payload), b"")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from mcp_functions.protocol.errors import InvalidRequestState, Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.seal.chunked_encryption import SEALED_CHUNK_BYTES, TAG_BYTES, split
+from mcp_functions.seal.claims import Claims
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.keyring import Keyring
 from mcp_functions.seal.keys import Scope, kek_hint, key_name
@@ -26,7 +27,7 @@ from mcp_functions_harness.inspection import claims_check
 from mcp_functions_harness.inspection.claims_check import RefusedRequest
 from mcp_functions_harness.inspection.key_source import FOR_EVER, KeySource, unlimited_envelope
 from mcp_functions_harness.inspection.texts import WHY, line, when
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 
 class Explanation(NamedTuple):
@@ -80,14 +81,9 @@ def explain_public_part(token: str, *, now: float) -> Explanation:
 def explain(
     token: str, keys: KeySource, request: RefusedRequest, *, now: float, show_state: bool = False
 ) -> Explanation:
-    """Describe a token, and every reason to refuse it.
+    """Describe a token, and every reason to refuse the request that had it. The time `now` is in unix seconds.
 
-    Args:
-        token: the token as a client sent it.
-        keys: the keys and the scopes with which it may open.
-        request: the refused request.
-        now: the time in unix seconds.
-        show_state: whether the lines have the record too, with the user's answers.
+    With `show_state`, the lines have the record too, with the user's answers.
 
     Raises:
         Problem: KMS does not allow this user to open it, or is not available.
@@ -95,7 +91,6 @@ def explain(
     public = explain_public_part(token, now=now)
     if public.reasons:
         return public
-    lines = list(public.lines)
     # 1. Find the KMS key. The token names it by a hash of its ARN ("kek", key encryption key).
     header = describe(token)
     wrapping = next((key for key in keys.wrappings if kek_hint(key.id).hex() == header["kek"]), None)
@@ -104,31 +99,38 @@ def explain(
     # 2. Open the token without limits of size and age.
     scope, payload, reason = _open(token, wrapping, keys.scopes, born=header["born"])
     claims = claims_check.read(payload)
-    lifetime = request.get("answer_within")  # in seconds
-    if not lifetime and claims:
-        lifetime = ceil((claims.expires - claims.issued) / 1000)
-    max_age = lifetime or FOR_EVER
-    # 3. Open it again with the server's limits.
+    # 3. Open it again with the server's limits, and compare the scope.
+    max_age = _lifetime(request, claims)
     server_keyring = Keyring([wrapping], scope or keys.scopes[0], now=lambda: now)
-    _payload, reason_of_server = _unseal(Envelope(server_keyring, max_age=max_age), token)
-    reasons = [reason_of_server] if reason_of_server else []
-    # 4. Compare the scope.
-    if scope is not None:
-        is_expected = keys.expected in {None, scope}
-        name = f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
-        lines.append(line("scope", name if is_expected else f"{name}, not that of the request"))
-        if not is_expected:
-            reasons.append("wrapped_key")
+    reasons = [_unseal(Envelope(server_keyring, max_age=max_age), token)[1], _compare_scope(scope, keys)]
+    lines = [*public.lines, *_scope_lines(scope, keys)]
     if scope is None or payload is None or claims is None:
-        reasons.append(reason or "claims")
-        return Explanation(tuple(lines), tuple(dict.fromkeys(reasons)))  # each reason once
-    # 5. Compare the claims.
+        each_once = dict.fromkeys(filter(None, [*reasons, reason or "claims"]))
+        return Explanation(tuple(lines), tuple(each_once))
+    # 4. Compare the claims.
     binding = claims_check.bind(f"{scope.service}/{scope.stage}", request, claims)
     claim_reasons = claims_check.find_reasons(payload, binding, claims, now=now, lifetime=max_age)
     lines += claims_check.lines(claims, request, set(claim_reasons), now)
-    if show_state:
-        lines.append(json.dumps(claims.record, indent=2, ensure_ascii=False))
-    return Explanation(tuple(lines), (*reasons, *claim_reasons), claims.record)
+    lines += [json.dumps(claims.record, indent=2, ensure_ascii=False)] if show_state else []
+    return Explanation(tuple(lines), (*filter(None, reasons), *claim_reasons), claims.record)
+
+
+def _lifetime(request: RefusedRequest, claims: Claims | None) -> int:
+    """Return the seconds for which a state lives: the handler's, or else the token's own."""
+    of_token = ceil((claims.expires - claims.issued) / 1000) if claims else 0
+    return request.get("answer_within") or of_token or FOR_EVER
+
+
+def _compare_scope(scope: Scope | None, keys: KeySource) -> str:
+    """Return "wrapped_key" if the scope is not that of the request; "" if it is, or if one of them is unknown."""
+    return "" if scope is None or keys.expected in {None, scope} else "wrapped_key"
+
+
+def _scope_lines(scope: Scope | None, keys: KeySource) -> list[str]:
+    if scope is None:
+        return []
+    name = f"{scope.service}, stage {scope.stage}, generation {scope.generation}"
+    return [line("scope", f"{name}, not that of the request" if _compare_scope(scope, keys) else name)]
 
 
 def _open(
@@ -154,7 +156,7 @@ def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
         return None, str(refusal.reason)
     except TemporarilyUnavailable as error:
         remedy = "try again, and look at the network, the Region and the proxy"
-        stop(f"KMS does not answer ({error.reason}): {remedy}", after=error)
+        raise Problem(f"KMS does not answer ({error.reason}): {remedy}") from error
     except Misconfigured as error:
         remedy = "the key must be enabled, and your credentials need kms:Decrypt on it for this service and stage"
-        stop(f"KMS does not open it for you ({error.reason}): {remedy}", after=error)
+        raise Problem(f"KMS does not open it for you ({error.reason}): {remedy}") from error

@@ -50,7 +50,7 @@ class Issuer:
         Args:
             url: this server's URL, without a path; also the `iss` of its tokens.
             resource: the URL of the MCP endpoint, the default audience of tokens.
-            now: the clock, unix seconds.
+            now: the clock, in unix seconds.
             redirect_uris: the redirect URIs of clients that are known without a registration, by client id.
             asks_for_user: whether a page asks who signs in.
         """
@@ -67,12 +67,9 @@ class Issuer:
         return self._signer.jwks
 
     def token(self, *, subject: str = USER, scope: str = "", **changed: object) -> str:
-        """Make an access token. Tests make wrong ones too, e.g. with `exp=0` an expired one.
+        """Make an access token of a user for scopes, separated by spaces.
 
-        Args:
-            subject: the user.
-            scope: the scopes that it grants, separated by spaces.
-            changed: claims by name that replace the usual ones; None removes a claim.
+        Tests change its claims: `exp=0` makes an expired token, and None removes a claim.
         """
         now = int(self._now())
         claims: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""The manual: the pages of the repository, which the wheel carries as they are.
+"""The manual: the pages of the repository, which the wheel contains unchanged.
 
-contents    the pages in their order, which the site has too; where a page is, and its sections
-links       what a link of a page becomes where nobody can click on it
+contents    lists the pages in their order, and finds a page and its sections
+links       writes the links of a page as words, for the terminal
 
-`site/conf.py` makes the site from the same list. The wheel needs no generator: a page is rendered when somebody asks.
+`site/conf.py` builds the site from the same list. The command `docs` renders a page when a user asks for it.
 """

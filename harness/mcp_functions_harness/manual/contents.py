@@ -8,34 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mcp_functions
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
-# Group -> the names of its pages. A name without a path in `PATHS` is a file of docs/.
+# Group -> the names of its pages. A page is a file of docs/, if it has no path in `PATHS`.
 CONTENTS: dict[str, tuple[str, ...]] = {
     "Begin": ("start", "this-or", "writing-a-conversation", "own-resources"),
     "Bring what you have": (
-        "bring-your-server",
-        "porting-a-server",
-        "coming-from-await-elicit",
-        "coming-from-a-session-store",
+        "bring-your-server", "porting-a-server", "coming-from-await-elicit", "coming-from-a-session-store",
     ),
     "Ask and work": ("asking-anywhere", "may-this-happen-twice", "tasks", "skills"),
     "Deploy and operate": (
-        "identity",
-        "security",
-        "infrastructure-code",
-        "recipes",
-        "observability",
-        "settings",
-        "runbooks",
-        "costs",
-        "deploy-locally",
-        "sam-local",
+        "identity", "security", "infrastructure-code", "recipes", "observability", "settings", "runbooks", "costs",
+        "deploy-locally", "sam-local",
     ),
     "Clients and versions": ("compatibility", "legacy", "dialects", "changelog", "support"),
     "Measured": ("performance",),
     "Inside": ("contributing", "envelope", "sign-in"),
-}
+}  # fmt: skip
 PATHS = {
     "start": "README.md",
     "changelog": "CHANGELOG.md",
@@ -44,8 +33,9 @@ PATHS = {
     "envelope": "layers/shared/mcp_functions/seal/envelope.md",
     "sign-in": "layers/shared/mcp_functions/oauth/sign-in.md",
 }
-TOOLKIT = "layers/shared/"  # a wheel has what is below it beside this package
-# of a wheel: the files of the repository that its pages lead to
+# a wheel has the files of this folder beside this package
+TOOLKIT = "layers/shared/"
+# in a wheel, the files of the repository to which its pages lead
 HERE = Path(__file__).parent / "pages"
 ROOT = HERE if HERE.is_dir() else Path(__file__).parents[3]  # in a clone the repository itself
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
@@ -55,7 +45,8 @@ FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 class Section:
     """A part of a page: from its heading to the next one that is not below it."""
 
-    anchor: str  # the heading's address, as GitHub makes it
+    # the heading's address, as GitHub makes it
+    anchor: str
     title: str
     text: str
 
@@ -64,8 +55,10 @@ class Section:
 class Page:
     """A page, or another file that a page leads to."""
 
-    name: str  # what `mcp-functions docs` calls it
-    path: str  # in the repository
+    # as `mcp-functions docs` has it
+    name: str
+    # in the repository
+    path: str
 
     @property
     def text(self) -> str:
@@ -80,7 +73,7 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """Its sections, in their order; the first is the whole page."""
-        # of the same length
+        # spaces in place of code, so that each heading keeps its place
         without_code = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), self.text)
         headings = list(re.finditer(r"^(#+) (.*)$", without_code, re.MULTILINE))
         sections = []
@@ -98,13 +91,12 @@ class Page:
         """
         sections = {section.anchor: section for section in self.sections}
         if wanted not in sections:
-            stop(f"the page {self.name} has no section {wanted!r}.{_nearest(wanted, sections)}")
+            raise Problem(f"the page {self.name} has no section {wanted!r}.{_nearest(wanted, sections)}")
         return sections[wanted]
 
 
-PAGES = {
-    name: Page(name, PATHS.get(name, f"docs/{name}.md")) for names in CONTENTS.values() for name in names
-}  # by name, in their order
+# by name, in their order
+PAGES = {name: Page(name, PATHS.get(name, f"docs/{name}.md")) for names in CONTENTS.values() for name in names}
 
 
 def anchor(heading: str) -> str:
@@ -120,10 +112,7 @@ def located(path: str) -> Path:
 
 
 def find(wanted: str) -> Page:
-    """Return a page by its name, or by its path in the repository.
-
-    Args:
-        wanted: such as "security", "docs/security.md" or "functions/add/app.py".
+    """Return a page by its name, or by its path in the repository: "security", or "docs/security.md".
 
     Raises:
         Problem: there is no such page.
@@ -133,7 +122,7 @@ def find(wanted: str) -> Page:
     if page is None and _is_carried(wanted):
         page = Page(wanted, wanted)
     if page is None:
-        stop(f"there is no page {wanted!r}.{_nearest(wanted.lower(), PAGES)} mcp-functions docs lists them")
+        raise Problem(f"there is no page {wanted!r}.{_nearest(wanted.lower(), PAGES)} mcp-functions docs lists them")
     return page
 
 

@@ -1,4 +1,4 @@
-"""What the links of a page become in a terminal or in a text, where nobody can click on them.
+"""Writes the links of a page as words, because a user cannot click on them in a terminal.
 
     [Security](security.md#sign-in)        Security (`mcp-functions docs security#sign-in`)
     [keyring.py](../layers/…/keyring.py)   keyring.py (`layers/…/keyring.py` in the repository)
@@ -23,12 +23,7 @@ LINK = re.compile(
 
 
 def spelled_out(text: str, page: Page) -> str:
-    """Replace the links of a page by words: the command that shows their target, or the target's place.
-
-    Args:
-        text: Markdown of the page.
-        page: the page, from whose folder its links lead.
-    """
+    """Replace the links of a page by words: the command that shows their target, or the target's place."""
 
     def words(link: re.Match[str]) -> str:
         if link["code"]:
@@ -43,7 +38,7 @@ def spelled_out(text: str, page: Page) -> str:
 
 
 def _place(path: str, section: str) -> str:
-    """Return where a file is shown, with the end of its code."""
+    """Return the command that shows a file, or its place, up to the backtick that ends it."""
     names = [page.name for page in PAGES.values() if page.path == path]
     if names:
         return f"{COMMAND} {names[0]}{'#' * bool(section)}{section}`"

@@ -26,30 +26,21 @@ from mcp_functions_harness.inspection.texts import WHY
 from mcp_functions_harness.issuer import Issuer
 from mcp_functions_harness.lambdas.functions import Function
 from mcp_functions_harness.lambdas.service import Lambdas
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 Control = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
 @dataclass(eq=False, kw_only=True)
 class Controls:
-    """The controls of one harness.
+    """The controls of one harness."""
 
-    Attributes:
-        key_arn: the ARN of the harness's own key, the only one that opens states here.
-        lambdas: the functions, and the records of their invocations.
-        issuer: makes access tokens; None if the server wants no token.
-        directory: contains the functions' folders; a token of the page has the scopes that these need.
-        url: of the endpoint.
-        functions: returns the loaded functions by folder.
-    """
-
-    key_arn: str
-    lambdas: Lambdas
-    issuer: Issuer | None
-    directory: Path
-    url: str
-    functions: Callable[[], Mapping[str, Function]]
+    key_arn: str  # of the harness's own key, the only one that opens states here
+    lambdas: Lambdas  # the functions, and the records of their invocations
+    issuer: Issuer | None  # makes access tokens; None if the server wants no token
+    directory: Path  # of the functions' folders; a token of the page has the scopes that these need
+    url: str  # of the endpoint
+    functions: Callable[[], Mapping[str, Function]]  # returns the loaded functions by folder
 
     @property
     def by_name(self) -> dict[str, Control]:
@@ -92,7 +83,7 @@ class Controls:
         if "target" in request:
             _read_string(request, "target")
         if "method" in request and _read_string(request, "method") not in CALL_METHODS:
-            stop(f"method must be one of {', '.join(CALL_METHODS)}")
+            raise Problem(f"method must be one of {', '.join(CALL_METHODS)}")
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         # Each function seals its own states, so all are tried; first the function that the request names.
         function = request.get("function")
@@ -112,5 +103,5 @@ class Controls:
 def _read_string(request: Mapping[str, Any], name: str) -> str:
     value = request.get(name)
     if not isinstance(value, str):
-        stop(f"{name} must be a string")
+        raise Problem(f"{name} must be a string")
     return value

@@ -24,7 +24,7 @@ from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions_harness.loopback import HOST, HttpRequest, HttpResponse, json_response
 from mcp_functions_harness.page.controls import Controls
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 FILES = "/page/"
 CONTROL = "/page/control/"
@@ -54,15 +54,10 @@ SECURITY_HEADERS = (
 
 @dataclass(eq=False, kw_only=True)
 class Page:
-    """Answers the requests for the page.
+    """Answers the requests for the page."""
 
-    Attributes:
-        port: this server's port.
-        controls: answers the page's scripts.
-    """
-
-    port: int
-    controls: Controls
+    port: int  # this server's
+    controls: Controls  # answers the page's scripts
 
     def __post_init__(self) -> None:
         """Find the page's files, and choose the token of this run, which only the page knows."""
@@ -135,5 +130,5 @@ def _read_object(body: bytes | None) -> dict[str, Any]:
     except ParseError:
         value = None
     if not isinstance(value, dict):
-        stop("send a JSON object")
+        raise Problem("send a JSON object")
     return value

@@ -17,7 +17,7 @@ from mcp_functions_harness.terminal.log_lines import TOOLKIT, is_skipped
 
 # writes a function's folder, a line, and its style
 WriteLog: TypeAlias = Callable[[str, str, str], None]
-# say at INFO where they found credentials, which are the harness's own
+# They say at INFO where they found credentials, which are the harness's own.
 AWS_CLIENTS = ("boto3", "botocore")
 FAILED = "red"  # a style of `rich`
 

@@ -22,20 +22,14 @@ PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
 PLATFORM_FIELDS = {"time", "type", "record"}  # of such a line with LogFormat JSON
 # Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
-# every line of Lambda's own JSON formatter has them
+# Every line of Lambda's own JSON formatter has these fields.
 LAMBDA_FIELDS = {"timestamp", "level", "requestId"}
-
-# every line of a Logger of Powertools has the first four; nobody reads the others at a terminal
+# Every line of a Logger of Powertools has the first four. A person at a terminal needs none of the others.
 POWERTOOLS_FIELDS = {"level", "location", "message", "timestamp"}
 HIDDEN_FIELDS = POWERTOOLS_FIELDS | {"service", "correlation_id", "function_name", "function_memory_size"}
-HIDDEN_FIELDS |= {
-    "function_arn",
-    "function_request_id",
-    "cold_start",
-    "xray_trace_id",
-    "sampling_rate",
-    "exception_name",
-}
+HIDDEN_FIELDS |= {"function_arn", "function_request_id", "cold_start", "xray_trace_id", "sampling_rate"}
+# `exception` is written below the line
+HIDDEN_FIELDS |= {"exception_name", "exception", "stack_trace"}
 
 
 def shown_text(line: str) -> str | None:
@@ -64,7 +58,7 @@ def is_skipped(message: str) -> bool:
 def _text_of_powertools_record(record: dict[str, Any]) -> str:
     """Return the message of a Logger of Powertools, and the fields that its author added."""
     level = "" if record["level"] == "INFO" else f"{record['level']} "
-    own = {name: value for name, value in record.items() if name not in {*HIDDEN_FIELDS, "exception", "stack_trace"}}
+    own = {name: value for name, value in record.items() if name not in HIDDEN_FIELDS}
     fields = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in own.items()]
     frames = [str(record["exception"])] if record.get("exception") else []
     return "\n".join([" ".join([f"{level}{record['message']}", *fields]), *frames])

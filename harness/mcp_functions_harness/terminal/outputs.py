@@ -25,7 +25,6 @@ from rich.text import Text
 
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR
 from mcp_functions_harness.lambdas.service import Outcome, http_request_id
-from mcp_functions_harness.loopback import json_object
 from mcp_functions_harness.problems import not_installed
 from mcp_functions_harness.terminal import long_rounds
 from mcp_functions_harness.terminal.function_output import FAILED, handling_records, redirected_to
@@ -79,7 +78,7 @@ class TextOutput:
             return  # the call of the other function has ended before
         if request_id:
             self._requests_with_line.append(request_id)
-        line = self._round_lines.line(folder, json_object(event), outcome)
+        line = self._round_lines.line(folder, event, outcome)
         self.write(f"  {line.text}", FAILED if line.is_failure else "")
         warning = long_rounds.warning(folder, outcome)
         if warning:

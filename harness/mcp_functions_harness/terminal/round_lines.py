@@ -13,10 +13,13 @@ import os
 import time
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from mcp_functions.protocol.constants import CALL_METHODS, META_FORM, METHODS
 from mcp_functions.protocol.errors import McpError
+from mcp_functions.protocol.event_types import HttpContext
+from mcp_functions.protocol.messages import value_at
+from mcp_functions.protocol.wire_types import JSONRPCMessage
 from mcp_functions.seal.claims import read_claims
 from mcp_functions.seal.envelope import Envelope
 from mcp_functions.seal.kms import KmsKey
@@ -48,18 +51,19 @@ class RoundLines:
         self._show_answers = show_answers
         self._envelope_of = cache(_envelope_of)
 
-    def line(self, folder: str, sent: dict[str, Any], outcome: Outcome) -> Line:
+    def line(self, folder: str, event: bytes, outcome: Outcome) -> Line:
         """Return the line of a call: a function's folder, the event, and what the function returned."""
-        returned = json_object(outcome.payload)
-        request = _message(sent)
-        response = _message(returned)
+        sent, returned = json_object(event), json_object(outcome.payload)
+        request, response = _message(sent), _message(returned)
+        status = returned.get("statusCode")
         is_round = request.get("method") in CALL_METHODS
-        failure = _failure(returned, response, outcome.error)
-        endings = [failure] if failure else _endings(returned, response)
+        failure = f"failed: {outcome.error}" if outcome.error else _failure(response, status)
+        endings = [failure] if failure else _endings(response, status)
         if is_round and not endings and "result" in response:
             endings = ["done"]
+        http = value_at(sent, "requestContext", "http")
         parts = [
-            self._round_label(folder, request) if is_round else _method(request, sent),
+            self._round_label(folder, request) if is_round else _method(request, http),
             _name(request) or folder,
             *self._answers(request),
             *endings,
@@ -67,9 +71,9 @@ class RoundLines:
         ]
         return Line(" · ".join(filter(None, parts)), is_failure=bool(failure))
 
-    def _round_label(self, folder: str, request: dict[str, Any]) -> str:
+    def _round_label(self, folder: str, request: JSONRPCMessage) -> str:
         """Return "round 2" if the request has the state of round 1; "round ?" if the state cannot be opened."""
-        state = _object(request.get("params")).get("requestState")
+        state = value_at(request, "params", "requestState")
         if not isinstance(state, str) or not state:
             return "round 1"
         try:
@@ -77,11 +81,11 @@ class RoundLines:
         except McpError:  # the function refuses the state, too
             return "round ?"
 
-    def _answers(self, request: dict[str, Any]) -> Iterator[str]:
+    def _answers(self, request: JSONRPCMessage) -> Iterator[str]:
         """Yield e.g. "date answered" for each answer."""
         verbs = {"decline": "declined", "cancel": "cancelled"}
-        for key, response in _object(_object(request.get("params")).get("inputResponses")).items():
-            verb = verbs.get(str(_object(response).get("action")), "answered")
+        for key, response in _object(value_at(request, "params", "inputResponses")).items():
+            verb = verbs.get(str(value_at(response, "action")), "answered")
             answer = f" {safe_line(json.dumps(response, ensure_ascii=False))}" if self._show_answers else ""
             yield f"{printable(key)} {verb}{answer}"
 
@@ -91,34 +95,24 @@ def _envelope_of(folder: str) -> Envelope:
     return unlimited_envelope(KmsKey(os.environ["MCP_KMS_KEYS"]), local_scope(folder), now=time.time)
 
 
-def _method(request: dict[str, Any], sent: dict[str, Any]) -> str:
+def _method(request: JSONRPCMessage, http: HttpContext | None) -> str:
     """Return the method of MCP, or of HTTP if the body has none."""
     method = request.get("method")
     if isinstance(method, str) and method in METHODS:
         return method
-    http = _object(_object(sent.get("requestContext")).get("http"))
-    return str(http.get("method", ""))
+    return str(value_at(http, "method") or "")
 
 
-def _name(request: dict[str, Any]) -> str:
+def _name(request: JSONRPCMessage) -> str:
     """Return the name of the called tool or prompt; "" if the request has none."""
-    name = _object(request.get("params")).get("name")
+    name = value_at(request, "params", "name")
     return printable(name) if isinstance(name, str) else ""
 
 
-def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | None) -> str:
-    """Return how a call failed; "" if it succeeded.
-
-    Args:
-        returned: the function's result.
-        response: the JSON-RPC response in it; {} if there is none.
-        error: the type of the error with which the function failed; None if it returned.
-    """
-    if error:
-        return f"failed: {error}"
+def _failure(response: JSONRPCMessage, status: object) -> str:
+    """Return how a call failed; "" if it succeeded."""
     match response:
         case {"error": {"code": code}}:
-            status = returned.get("statusCode")
             is_server_error = code == INTERNAL_ERROR or (isinstance(status, int) and status >= SERVER_ERROR)
             return f"failed {code}" if is_server_error else f"refused {code}"
         case {"result": {"isError": True, "content": content}}:
@@ -126,10 +120,9 @@ def _failure(returned: dict[str, Any], response: dict[str, Any], error: str | No
     return ""
 
 
-def _endings(returned: dict[str, Any], response: dict[str, Any]) -> list[str]:
+def _endings(response: JSONRPCMessage, status: object) -> list[str]:
     """Return what a call led to, if it did not fail: [] for a plain result."""
     if "result" not in response:
-        status = returned.get("statusCode")
         return [] if status is None else [f"HTTP {status}"]
     result = _object(response["result"])
     questions = _object(result.get("inputRequests"))
@@ -145,18 +138,18 @@ def _endings(returned: dict[str, Any], response: dict[str, Any]) -> list[str]:
 
 def _endings_of_form(result: dict[str, Any]) -> list[str]:
     """Return what the form of an app (MCP Apps) does with a result: it asks the user, or only continues the call."""
-    form = _object(_object(result.get("_meta")).get(META_FORM))
+    form = _object(value_at(result, "_meta", META_FORM))
     if "questions" not in form:
         return []
     questions = ", ".join(map(printable, _object(form["questions"])))
     return [f"asks {questions} in a form" if questions else "goes on in a form"]
 
 
-def _measurements(response: dict[str, Any], outcome: Outcome) -> Iterator[str]:
+def _measurements(response: JSONRPCMessage, outcome: Outcome) -> Iterator[str]:
     yield f"{outcome.milliseconds:.0f} ms"
     if outcome.init_milliseconds:
         yield f"started in {outcome.init_milliseconds:.0f} ms"
-    state = _object(response.get("result")).get("requestState")
+    state = value_at(response, "result", "requestState")
     if isinstance(state, str):
         yield f"state {len(state)} B"
 
@@ -167,12 +160,13 @@ def printable(text: str) -> str:
     return line if len(line) <= MAX_TEXT else f"{line[:MAX_TEXT]}…"
 
 
-def _message(event_or_result: dict[str, Any]) -> dict[str, Any]:
+def _message(event_or_result: Any) -> JSONRPCMessage:  # noqa: ANN401 - JSON
     """Return the JSON-RPC message in the body of an event or of a result; {} if there is none."""
     try:
-        return message_in(body_text(event_or_result))
+        message: Any = message_in(body_text(event_or_result))
     except ValueError:
-        return {}
+        message = {}
+    return cast("JSONRPCMessage", message)
 
 
 def _object(value: object) -> dict[str, Any]:

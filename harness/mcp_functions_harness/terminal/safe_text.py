@@ -49,16 +49,12 @@ def _escape(match: re.Match[str]) -> str:
 
 
 class SafeStream(io.TextIOBase):
-    """An output that escapes what it gets.
-
-    Attributes:
-        raw: the output itself.
-        buffer: takes bytes, which click writes for the completion of a shell.
-    """
+    """An output that escapes the text that it gets, and writes it to `raw`."""
 
     def __init__(self, raw: TextIO) -> None:
         """Write to `raw`."""
         self.raw = raw
+        # takes bytes, which click writes for the completion of a shell
         self.buffer = SafeBuffer(self)
 
     @property

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_functions.http.events import WORKER_ORDER
+from mcp_functions.protocol.event_types import Event
 from mcp_functions.store import Bucket
 from mcp_functions_harness import environment, services
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3
@@ -58,13 +59,8 @@ def deployed(
 def deployed_project(functions: Path) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Deploy with what template.yaml declares: variables, and tables, buckets, queues and secrets.
 
-    A function may keep a client for all tests, so the addresses stay until the end of the block.
-
-    Args:
-        functions: the folder of the functions.
-
-    Returns:
-        What makes the context of one test, in which all of it is empty.
+    A function may keep a client for all tests, so the addresses stay until the end of the block. What the block gets
+    makes the context of one test, in which all of it is empty.
 
     Raises:
         Problem: the template cannot be read.
@@ -120,7 +116,7 @@ class _Tables:
     def reset(self) -> None:
         """Begin again, with empty tables."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        # makes it at the first call, because importing moto takes long
+        # Importing moto takes long, so the first call makes it.
         self._moto = cache(lambda: dynamodb.Moto(*self._tables))
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -145,12 +141,10 @@ def _queue_invocation(request: HttpRequest) -> HttpResponse:
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
-def take_invocations(worker: str, task_id: str | None = None) -> Iterator[dict[str, Any]]:
+def take_invocations(worker: str, task_id: str | None = None) -> Iterator[Event]:
     """Remove and yield the queued events of one worker, also those that it queues while it answers one.
 
-    Args:
-        worker: the name of the worker's Lambda function.
-        task_id: of one task, because another test may have left a task that it did not poll; None: of all tasks.
+    The events are of one task, because another test may have left a task that it did not poll; None: of all tasks.
     """
 
     def is_due(invocation: tuple[str, bytes]) -> bool:

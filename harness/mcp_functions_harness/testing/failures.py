@@ -15,7 +15,7 @@ from mcp_functions_harness.lambdas.failures import whole_traceback
 
 MAX_RAISED = 20  # the report of a test shows no more exceptions than the last 20
 TEST_RUNNERS = ("_pytest", "hypothesis")  # packages whose exceptions end a test
-# the name of a handler and its exception, until `take_raised`; module-level, because the pytest plugin reads them
+# The name of each handler and its exception, until the pytest plugin takes them.
 _raised: deque[tuple[str, BaseException]] = deque(maxlen=MAX_RAISED)
 
 

@@ -24,7 +24,6 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Import functions/<name>/ in tests as Lambda imports it: what it finds there, and nothing more."""
     directory = early_config.rootpath / "functions"
     if any(directory.glob("*/app.py")):
-        # only a project with functions needs it
         from mcp_functions_harness.lambdas.loading import Folder
 
         collecting = Collecting()
@@ -59,7 +58,6 @@ class Collecting:
         """
         if not self._is_collecting or isinstance(error, pytest.Collector.CollectError):
             return error
-        # only for a function that does not load
         from mcp_functions_harness.lambdas import failures
         from mcp_functions_harness.lambdas.functions import why_not_loaded
 
@@ -90,7 +88,6 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
 @pytest.fixture(scope="session")
 def mcp_deployed() -> Iterator[None]:
     """Give the functions of a test session a deployment: the template's variables, and a KMS on loopback."""
-    # imported only by tests that use the fixture
     from mcp_functions_harness.testing import deployed
 
     with deployed():
@@ -98,10 +95,8 @@ def mcp_deployed() -> Iterator[None]:
 
 
 @pytest.fixture
-# it is around the conversation
-def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001
+def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001 - it is around the conversation
     """Return the class of conversations, inside the session's deployment."""
-    # imported only by tests that use the fixture
     from mcp_functions_harness.testing import Conversation
 
     return Conversation
@@ -109,7 +104,6 @@ def converse(mcp_deployed: None) -> type[Conversation]:  # noqa: ARG001
 
 @pytest.fixture(scope="session")
 def _project(request: pytest.FixtureRequest) -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    # see `mcp_deployed`
     from mcp_functions_harness.testing.deployment import deployed_project
 
     with deployed_project(request.config.rootpath / "functions") as for_one_test:

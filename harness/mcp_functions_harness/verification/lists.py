@@ -5,7 +5,7 @@ that another version of the project was deployed.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.protocol.constants import LIST_METHODS
@@ -13,6 +13,9 @@ from mcp_functions.protocol.errors import MethodNotFound
 from mcp_functions_harness import catalog
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 from mcp_functions_harness.verification.server import Server
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
 
 Catalog = dict[str, Any]
 MAX_PAGES = 100  # pages of one list that are read
@@ -82,14 +85,15 @@ def read(server: Server, list_names: Iterable[str], folder: str = "") -> Catalog
 
 def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
     entries: list[Any] = []
-    params: dict[str, Any] = {}
+    params: Params = {}
     for _ in range(MAX_PAGES):
         response = server.exchange(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
             raise Failed(message=f"{METHODS[list_name]}: {response}")
-        entries += response.result.get(list_name, [])
+        result: Mapping[str, Any] = response.result
+        entries += result.get(list_name, [])
         if "nextCursor" not in response.result:
             break
         params = {"cursor": response.result["nextCursor"]}

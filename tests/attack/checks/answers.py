@@ -4,15 +4,20 @@ The docstring of a check is the sentence that it tests. The check yields a `Proo
 did what the sentence forbids.
 """
 
-from collections.abc import Iterator, Mapping
+from __future__ import annotations
+
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions_harness.client import schema_values
-from mcp_functions_harness.client.http import Exchange
 from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
-from tests.attack.scan import Scan, SkipCheck, Target
+from tests.attack.scan import Exchange, Scan, SkipCheck, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from mcp_functions.protocol.wire_types import InputRequest
 
 MRTR = "basic/patterns/mrtr"
 MISSING_CAPABILITY = -32021
@@ -136,7 +141,7 @@ def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 
 
-def _misfits(request: Mapping[str, Any], canary: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _misfits(request: InputRequest, canary: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield answers that do not fit a form, each with a description; none for another question."""
     if not _is_form(request):
         return

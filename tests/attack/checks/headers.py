@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from http import HTTPStatus
 
 from mcp_functions_harness.client import messages
-from mcp_functions_harness.client.http import Exchange, Request
+from mcp_functions_harness.client.http import Request
 from mcp_functions_harness.client.messages import in_base64, with_header
 from tests.attack.findings import Basis, Proof, Severity, check
-from tests.attack.scan import Scan
+from tests.attack.scan import Exchange, Scan
 
 HTTP = "basic/transports/streamable-http"
 OLDER = "2025-11-25"  # a revision without these headers

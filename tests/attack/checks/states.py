@@ -20,12 +20,14 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from string import ascii_lowercase, ascii_uppercase, digits
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from mcp_functions_harness.client.http import Exchange, Response
 from tests.attack import other_values
 from tests.attack.findings import Basis, Proof, Severity, check
-from tests.attack.scan import Scan, SkipCheck
+from tests.attack.scan import Exchange, Scan, SkipCheck
+
+if TYPE_CHECKING:
+    from mcp_functions_harness.client.http import Response
 
 States: TypeAlias = Iterable[tuple[str, Any]]  # states, each with a description
 

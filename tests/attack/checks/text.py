@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from mcp_functions_harness.client import messages
-from mcp_functions_harness.client.http import Exchange, Request
+from mcp_functions_harness.client.http import Request
 from tests.attack.findings import Basis, Proof, Severity, check
-from tests.attack.scan import Scan
+from tests.attack.scan import Exchange, Scan
 
 Bodies: TypeAlias = Iterator[tuple[str, bytes]]  # bodies, each with a description
 

@@ -7,9 +7,10 @@ The docstring of a check is the sentence that it tests.
 import json
 import re
 
-from mcp_functions_harness.client.http import Exchange, parse_message
+from mcp_functions_harness.client.http import parse_message
 from mcp_functions_harness.client.messages import VERSION
 from tests.attack.findings import Basis, Severity, watch
+from tests.attack.scan import Exchange
 
 HTTP = "basic/transports/streamable-http"
 CACHING = "server/utilities/caching"

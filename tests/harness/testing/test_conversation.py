@@ -7,14 +7,15 @@ It sends each round as an event of API Gateway, answers the questions of the fun
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from mcp_functions import Elicit, Log, Step, prompt, resource, serve, tool
 from mcp_functions.protocol.messages import Principal
-from mcp_functions_harness.testing import WITH_APPS, WITH_TASKS, Conversation, deployed
+from mcp_functions_harness.testing import WITH_APPS, WITH_TASKS, Conversation, deployed, story
 from tests.support import wire
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def test_the_last_message_of_a_stream_is_the_response() -> None:
     function = serve(greet_with_log)
     talk = Conversation(function).call()
     params = {"name": "greet_with_log", "arguments": {}}
-    event = wire.event(wire.message("tools/call", params, meta={wire.PREFIX + "logLevel": "info"}))
+    event: Any = wire.event(wire.message("tools/call", params, meta={wire.PREFIX + "logLevel": "info"}))
     talk.rounds.append((event, function(event, wire.Context("local_greet_with_log"))))
     assert "on my way" in talk.rounds[-1][1]["body"]
     assert talk.text == "done"
@@ -386,6 +387,17 @@ def test_an_async_handler_may_be_tested_in_a_running_event_loop() -> None:
         return Conversation(serve(ask_name)).call().accept(name="Ann").text
 
     assert asyncio.run(run_test()) == "Ann"
+
+
+# What a failed test shows.
+
+
+@pytest.mark.parametrize("action", [["decline"], {"a": 1}, None, 7])
+def test_a_story_tells_an_answer_with_an_action_of_any_type(action: object) -> None:
+    story.take()
+    Conversation(handler).call(greeting="Hello").answer(name={"action": action})
+    (told,) = story.take()
+    assert f'2  answers name: {{"action": {json.dumps(action)}}}' in told
 
 
 # Deployments.
