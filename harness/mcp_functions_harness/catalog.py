@@ -16,7 +16,7 @@ from mcp_functions.handlers import catalog
 from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions_harness.loopback import json_object
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 FILE = "catalog.json"
 
@@ -40,11 +40,11 @@ def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
     listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
     examined = skills.examine(directory)
     if examined.complaints:
-        stop("\n".join(examined.complaints))
+        raise Problem("\n".join(examined.complaints))
     try:
         return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
     except ValueError as error:
-        stop(str(error), after=error)
+        raise Problem(str(error)) from error
 
 
 def text(catalog_: Mapping[str, Any]) -> str:
@@ -75,7 +75,7 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     """
     folder = directory / FRONT_DOOR
     if not folder.is_dir():
-        stop(f"there is no {folder}: the catalog belongs beside the front door's app.py")
+        raise Problem(f"there is no {folder}: the catalog belongs beside the front door's app.py")
     return write_to(folder, catalog_, directory)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 # of the sections of a template
 ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")
@@ -109,7 +109,8 @@ def _inserted(lines: list[str], new_lines: list[str], path: str) -> list[str]:
         elif new.is_collection and old.is_collection:
             old.body = _inserted(old.body, new.body, f"{path}.{new.key}")
         elif new.is_collection:
-            stop(f"template.yaml has {path}.{new.key} in one line: write each of its items in a line of its own")
+            in_one_line = f"template.yaml has {path}.{new.key} in one line"
+            raise Problem(f"{in_one_line}: write each of its items in a line of its own")
     return _text(parts, tail).splitlines(keepends=True) + _text(added, []).splitlines(keepends=True)
 
 

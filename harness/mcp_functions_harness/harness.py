@@ -35,7 +35,7 @@ from mcp_functions_harness.loopback import Loopback
 from mcp_functions_harness.own_endpoint import OwnEndpoint
 from mcp_functions_harness.page.controls import Controls
 from mcp_functions_harness.page.routes import Page
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime.configuration import Template
 from mcp_functions_harness.runtime.fleet import Fleet
 from mcp_functions_harness.runtime.launcher import Launcher
@@ -252,7 +252,7 @@ class Harness:
     def _find_folders(self) -> list[str]:
         folders = [app.parent.name for app in find(self.directory, self.skipped_folders)]
         if self.auth == "oauth" and SIGN_IN not in folders:
-            stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
+            raise Problem(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
         return folders
 
     def _start_fleet(self, settings: Variables, endpoints: Variables) -> Fleet:

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from mcp_functions_harness.api_gateway.events import body_text, message_in
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.recording import PLACEHOLDER
 
 
@@ -26,28 +26,27 @@ def fill(response: str, event: str) -> str:
 
 def _find_state(response: dict[str, Any]) -> str:
     if "errorType" in response:
-        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
+        error = f"{response['errorType']}: {response.get('errorMessage')}"
+        raise Problem(f"RESPONSE says that the function failed, {error}")
     if not isinstance(response.get("body"), str):
-        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
+        raise Problem("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
     match message_in(_read_body(response)):
         case {"error": {"code": code, "message": message}}:
-            problem = f"RESPONSE is an error, {code}: {message}"
+            raise Problem(f"RESPONSE is an error, {code}: {message}")
         case {"result": {"requestState": str(state)}}:
             return state
         case {"result": {"resultType": "input_required"}}:
-            problem = "RESPONSE asks without a requestState: send the next event as it is"
+            raise Problem("RESPONSE asks without a requestState: send the next event as it is")
         case {"result": _}:
-            problem = "RESPONSE has no requestState: it is the final result, no round follows it"
-        case _:
-            problem = "RESPONSE holds no JSON-RPC response in its body"
-    raise Problem(problem)
+            raise Problem("RESPONSE has no requestState: it is the final result, no round follows it")
+    raise Problem("RESPONSE holds no JSON-RPC response in its body")
 
 
 def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     """Copy an event, with the state in place of the placeholder."""
     body = _read_body(event)
     if PLACEHOLDER not in body:
-        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
+        raise Problem(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     # without its quotes, because the placeholder is inside a JSON string
     escaped_state = json.dumps(state)[1:-1]
     body = body.replace(PLACEHOLDER, escaped_state)
@@ -66,17 +65,17 @@ def _read_body(event_or_response: dict[str, Any]) -> str:
     try:
         return body_text(event_or_response)
     except ValueError:
-        stop("a body says that it is base64, but it is not")
+        raise Problem("a body says that it is base64, but it is not") from None
 
 
 def _read_object(text: str, name: str) -> dict[str, Any]:
     """Read a JSON object; `name` is what an error calls it."""
     if not text.strip():
-        stop(f"{name} is empty")
+        raise Problem(f"{name} is empty")
     try:
         value = json.loads(text)
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        stop(f"{name} is not a JSON object")
+        raise Problem(f"{name} is not a JSON object")
     return value

@@ -14,7 +14,7 @@ from typing import Any
 
 import tomlkit
 
-from mcp_functions_harness.problems import Problem, first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 Parameters = dict[str, str]
 
@@ -40,16 +40,16 @@ class Environment:
         try:
             self._document = tomlkit.parse(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            stop(f"{path} cannot be read: {first_line(error)}", after=error)
+            raise Problem(f"{path} cannot be read: {first_line(error)}") from error
         commands = self._document.get(name)
         if not isinstance(commands, dict):
-            stop(f"{FILE} has no environment {name}")
+            raise Problem(f"{FILE} has no environment {name}")
         # The settings of each command, those of "global" first. `change` changes them, and the document with them.
         commands_in_order = sorted(commands, key=lambda command: command != "global")
         self._tables = [commands[command].get("parameters", {}) for command in commands_in_order]
         self._tables_with_parameters = [table for table in self._tables if KEY in table]
         if not self._tables_with_parameters:
-            stop(f"{FILE} has no {KEY} for {name}")
+            raise Problem(f"{FILE} has no {KEY} for {name}")
 
     @property
     def parameters(self) -> Parameters:
@@ -83,7 +83,7 @@ class Environment:
         for position in positions:
             if len(_read_pairs(items[position])) > 1:
                 several = f"an item of {KEY} of {self._name} in {FILE} holds several parameters"
-                stop(f"{several}: give each an item of its own")
+                raise Problem(f"{several}: give each an item of its own")
             items[position] = new_item
         if not positions:
             items.append(new_item)
@@ -122,7 +122,7 @@ def environments(path: Path) -> list[str]:
     try:
         document = tomlkit.parse(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        stop(f"{path} cannot be read: {first_line(error)}", after=error)
+        raise Problem(f"{path} cannot be read: {first_line(error)}") from error
     return [name for name, commands in document.items() if isinstance(commands, dict)]
 
 

@@ -18,7 +18,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions_harness import parameter_changes, samconfig, template
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 KINDS = ("server", "function", "caller")
 STAGE = "$default"  # of an HTTP API that SAM makes
@@ -76,9 +76,8 @@ class Stops:
         api = self._api()
         before = str(api.get("Tags", {}).get(TAG, ""))
         if not before:
-            stop(
-                f"mcp-functions did not stop {self._stack}; mcp-functions set … RequestsPerSecond= --now sets its rate"
-            )
+            remedy = "mcp-functions set … RequestsPerSecond= --now sets its rate"
+            raise Problem(f"mcp-functions did not stop {self._stack}; {remedy}")
         rate, burst = before.split()
         self._set_throttle(api, float(rate), int(burst))
         self.throttle = (rate, burst)
@@ -131,7 +130,8 @@ class Stops:
         """Let every function refuse a caller."""
         for name, variables in self._variables().items():
             if not variables.get(LOG_CALLERS):
-                stop(f"{name} knows no callers by name, so nobody is stopped: mcp-functions set … LogCallers=on --now")
+                remedy = "mcp-functions set … LogCallers=on --now"
+                raise Problem(f"{name} knows no callers by name, so nobody is stopped: {remedy}")
         yield from self._write(STOPPED_CALLERS, caller, listed=True)
 
     def start_caller(self, caller: str) -> Iterator[str]:
@@ -164,7 +164,8 @@ class Stops:
         pages = self._gateway.get_paginator("get_apis").paginate()
         apis = [api for page in pages for api in page["Items"] if api["Name"] == self._stack]
         if len(apis) != 1:
-            stop(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {self._session.region_name}")
+            where = self._session.region_name
+            raise Problem(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {where}")
         api: dict[str, Any] = apis[0]
         return api
 
@@ -185,12 +186,16 @@ class Stops:
         pages = self._lambda.get_paginator("list_functions").paginate()
         names = [each["FunctionName"] for page in pages for each in page["Functions"]]
         found = sorted(name for name in names if name.startswith(f"{self._stack}_"))
-        return found or stop(f"there is no function whose name begins with {self._stack}_")
+        if not found:
+            raise Problem(f"there is no function whose name begins with {self._stack}_")
+        return found
 
     def _with_worker(self, folder: str) -> list[str]:
         own, worker = f"{self._stack}_{folder}", f"{self._stack}_{folder}-worker"
         names = [name for name in self._functions() if name in {own, worker}]
-        return names if own in names else stop(f"there is no function {own}")
+        if own not in names:
+            raise Problem(f"there is no function {own}")
+        return names
 
 
 @dataclass(frozen=True)
@@ -212,9 +217,9 @@ class Target:
             Problem: it is missing, too much, or no name of a caller.
         """
         if (self.kind == "server") is bool(self.name):
-            stop("mcp-functions stop server ENV, stop function ENV FOLDER, or stop caller ENV CALLER")
+            raise Problem("mcp-functions stop server ENV, stop function ENV FOLDER, or stop caller ENV CALLER")
         if self.kind == "caller" and not CALLER.fullmatch(self.name):
-            stop("a caller is named as in the log, like 2026-11.fbIZn1rBHzMDjVTr")
+            raise Problem("a caller is named as in the log, like 2026-11.fbIZn1rBHzMDjVTr")
 
     def call(self, stops: Stops, *, stopped: bool) -> Iterator[str]:
         """Make the calls of a stop, or of its end."""
@@ -248,15 +253,17 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
             yield from target.call(stops, stopped=stopped)
             throttle = stops.throttle
         except (BotoCoreError, ClientError) as error:
-            stop(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}", after=error)
+            raise Problem(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}") from error
         if stops.refused:
-            stop(HALFWAY.format(names=", ".join(stops.refused)))
+            raise Problem(HALFWAY.format(names=", ".join(stops.refused)))
         if stopped:
             yield PARTLY[target.kind]
     parameter = PARAMETERS[target.kind]
     if parameter not in template.read(directory / template.FILE).get("Parameters", {}):
         missing = UNWRITTEN.format(parameter=parameter)
-        yield missing if now else stop(missing)
+        if not now:
+            raise Problem(missing)
+        yield missing
         return
     words = _parameters(target, settings.parameters, stopped=stopped, throttle=throttle)
     yield from parameter_changes.change(directory, environment, words)

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import yaml
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 FILE = "template.yaml"
 
@@ -47,7 +47,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         return parse(text(path))
     except ValueError as error:
-        stop(f"{path} is no template: {error}")
+        raise Problem(f"{path} is no template: {error}") from None
 
 
 def text(path: Path) -> str:
@@ -59,7 +59,7 @@ def text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        stop(f"there is no {path}: start in the folder of template.yaml and functions/", after=error)
+        raise Problem(f"there is no {path}: start in the folder of template.yaml and functions/") from error
 
 
 def line_of(path: Path, logical_id: str) -> int:
@@ -85,5 +85,4 @@ def parse(source: str) -> dict[str, Any]:
         raise ValueError(place + reason) from None  # the reason is all that PyYAML's error says
     if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
         return parsed
-    nothing = "it has no Resources"
-    raise ValueError(nothing)
+    raise ValueError("it has no Resources")

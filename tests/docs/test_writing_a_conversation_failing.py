@@ -45,7 +45,7 @@ def test_a_client_reads_the_text_of_a_resource_or_prompt_that_fails() -> None:
 def test_a_crash_shows_the_client_no_details(page: dict[str, Any]) -> None:
     def seven() -> str:
         """Fail."""
-        raise KeyError("seven")  # noqa: EM101 - short
+        raise KeyError("seven")
 
     talk = Conversation(serve(page["tool"](errors=(LookupError,))(seven))).call()
     assert talk.text == "The tool seven failed unexpectedly. The server's log says why."

@@ -337,7 +337,7 @@ def test_a_result_that_cannot_be_sent_is_an_internal_error(content: Any) -> None
 
 def test_a_temporary_failure_has_a_retry_after_header(caplog: pytest.LogCaptureFixture) -> None:
     def handle(_request: Request) -> Result:
-        raise TemporarilyUnavailable("kms_throttled", retry_after=7)  # noqa: EM101 - an enumerated word
+        raise TemporarilyUnavailable("kms_throttled", retry_after=7)
 
     response = send(wire.event(call()), handle)
     assert error(response) == (503, -32603)

@@ -112,7 +112,7 @@ def test_only_documents_may_be_cached_and_no_response_may_be_sniffed(server: OAu
 
 def test_the_response_of_a_crash_has_no_details(server: OAuthServer, caplog: pytest.LogCaptureFixture) -> None:
     def crash(_operation: str) -> Exception:
-        raise BaseException("planted-secret")  # noqa: EM101, TRY002 - whatever a library may raise
+        raise BaseException("planted-secret")  # noqa: TRY002 - whatever a library may raise
 
     server.kms.weather = crash
     answer = server.send("POST", "/register", body={"redirect_uris": ["https://host.example/cb"]})

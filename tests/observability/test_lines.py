@@ -794,7 +794,7 @@ def send_while_claimed(function: LambdaFunction) -> None:
 
 
 def raise_busy(*_asked: object, **_more: object) -> None:
-    raise Busy("used_busy")  # noqa: EM101 - an enumerated word
+    raise Busy("used_busy")
 
 
 def test_errors_of_clients_trigger_no_alarm(count_metrics: CountMetrics) -> None:

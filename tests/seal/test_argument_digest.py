@@ -49,7 +49,7 @@ def digest_of(form: str) -> str:
 def canonical_form(value: Any, depth: int = 1) -> str:  # noqa: ANN401 - JSON
     """Write a value in the canonical form; raise ValueError if it has none."""
     if isinstance(value, (dict, list)) and depth > 64:
-        raise ValueError("depth")  # noqa: EM101
+        raise ValueError("depth")
     match value:
         case None | bool():
             return json.dumps(value)
@@ -68,7 +68,7 @@ def canonical_form(value: Any, depth: int = 1) -> str:  # noqa: ANN401 - JSON
 
 def canonical_double(value: float) -> str:
     if not math.isfinite(value):
-        raise ValueError("number")  # noqa: EM101
+        raise ValueError("number")
     if value == math.floor(value):
         return str(int(Decimal(value)))
     sign, digits, exponent = Decimal(repr(value)).as_tuple()

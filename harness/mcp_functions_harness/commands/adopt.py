@@ -69,11 +69,9 @@ def command(server: str, *, only_check: bool, into: Path | None, name: str | Non
     if into is None or only_check:
         return 1 if report.findings or complaints else 0
     if tried.refused:
-        text = "adopt refuses this server: change the options above first"
-        raise Problem(text)
+        raise Problem("adopt refuses this server: change the options above first")
     if tried.failure or tried.lists_nothing:
-        text = f"{server_file.path} cannot be adopted, so nothing was written: the reason is above"
-        raise Problem(text)
+        raise Problem(f"{server_file.path} cannot be adopted, so nothing was written: the reason is above")
     click.echo(writing.write(sources, server_file.variable, tried.requirements, into, name))
     click.echo(NOT_CARRIED_OVER)
     return 0

@@ -32,8 +32,7 @@ def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Seq
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            wrong = f"write KEY=VALUE, not {word!r}."
-            raise click.BadParameter(wrong)
+            raise click.BadParameter(f"write KEY=VALUE, not {word!r}.")
         pairs[key] = value
     return pairs
 

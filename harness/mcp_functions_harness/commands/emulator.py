@@ -13,7 +13,7 @@ import click
 from mcp_functions_harness.commands import options
 from mcp_functions_harness.emulator import deployment, front, process
 from mcp_functions_harness.emulator.credentials import make_user
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 PORT = 8002
 ENVIRONMENT = Path(".venv-ministack")  # where the project's Makefile installs MiniStack
@@ -48,7 +48,7 @@ def _python() -> Path:
     python = ENVIRONMENT / "bin/python"
     if not python.exists():
         install = f"python3.13 -m venv {ENVIRONMENT} && {ENVIRONMENT}/bin/pip install 'mcp-functions[emulator]'"
-        stop(f"there is no {ENVIRONMENT} with MiniStack: make emulated makes it, or: {install}")
+        raise Problem(f"there is no {ENVIRONMENT} with MiniStack: make emulated makes it, or: {install}")
     return python.absolute()
 
 

@@ -28,8 +28,7 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, text: s
     except AddressValueError as error:
         raise click.BadParameter(str(error)) from error
     if address.is_unspecified:
-        everywhere = "that is every address of this machine: other machines must not reach the key"
-        raise click.BadParameter(everywhere)
+        raise click.BadParameter("that is every address of this machine: other machines must not reach the key")
     return text
 
 

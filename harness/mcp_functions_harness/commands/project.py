@@ -36,11 +36,9 @@ def new(kind: str, name: str) -> None:
 def block(names: tuple[str, ...], *, kind: str | None, write: bool) -> None:
     """Print what template.yaml needs for a function, as its app.py is now. --write alone does it for all functions."""
     if not write and len(names) != 1:
-        message = "Name one function, or --write for all of them."
-        raise click.UsageError(message)
+        raise click.UsageError("Name one function, or --write for all of them.")
     if write and kind:
-        message = "--write reads functions/NAME/app.py: leave --kind out."
-        raise click.UsageError(message)
+        raise click.UsageError("--write reads functions/NAME/app.py: leave --kind out.")
     if write:
         click.echo(editing.write_blocks(PROJECT, names))
     else:

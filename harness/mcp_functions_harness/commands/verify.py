@@ -8,7 +8,7 @@ import click
 
 from mcp_functions.settings import AUTH_MODES
 from mcp_functions_harness.commands import options
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification import verify
 from mcp_functions_harness.verification.options import Choices, Options
 
@@ -47,7 +47,7 @@ def command(
 def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
     """Return each tool with its arguments; the last tools may have none."""
     if len(arguments) > len(tools):
-        stop("--arguments belongs to a --tool")
+        raise Problem("--arguments belongs to a --tool")
     texts = [*arguments, *["{}"] * (len(tools) - len(arguments))]
     return [(name, _json_object("--arguments", text)) for name, text in zip(tools, texts, strict=True)]
 
@@ -59,5 +59,5 @@ def _json_object(option: str, text: str) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        stop(f"{option} must be a JSON object, not {text!r}")
+        raise Problem(f"{option} must be a JSON object, not {text!r}")
     return value

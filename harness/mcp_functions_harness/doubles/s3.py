@@ -90,8 +90,7 @@ class MemoryBucket:
     def put(self, key: str, body: bytes) -> None:
         """Write an object."""
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
-            message = "blobs:KeyTooLongError"
-            raise Misconfigured(message)
+            raise Misconfigured("blobs:KeyTooLongError")
         with self._operation("put", key):
             self.objects[key] = bytes(body)
 

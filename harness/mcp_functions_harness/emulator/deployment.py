@@ -13,7 +13,7 @@ import boto3
 
 from mcp_functions_harness import samconfig
 from mcp_functions_harness.emulator.process import REGION
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification.stack import ENDPOINT
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ def deploy(emulator: Emulator, environment: str) -> str:
         Problem: there is no build or no SAM CLI, or the deployment fails.
     """
     if not BUILD.exists():
-        stop(f"there is no {BUILD}: run sam build (make build)")
+        raise Problem(f"there is no {BUILD}: run sam build (make build)")
     sam = os.environ.get("SAM") or shutil.which("sam") or (str(OWN_SAM) if OWN_SAM.exists() else "")
     if not sam:
-        stop("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
+        raise Problem("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     done = subprocess.run(  # noqa: S603 - our own words
         [*shlex.split(sam), "deploy", *QUIET, "--config-env", environment],
@@ -50,7 +50,7 @@ def deploy(emulator: Emulator, environment: str) -> str:
         check=False,
     )
     if done.returncode:
-        stop(f"sam deploy fails:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise Problem(f"sam deploy fails:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     name = str(samconfig.Environment(Path(samconfig.FILE), environment).setting("stack_name"))
     session: Any = boto3.Session("test", "test", region_name=REGION)
     cloudformation = session.client("cloudformation", endpoint_url=emulator.url)

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +117,7 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
             return
         time.sleep(0.1)
     lines = log.read_text(encoding="utf-8", errors="replace").strip()
-    stop(f"MiniStack does not start: {lines[-2000:] or 'it wrote nothing'}")
+    raise Problem(f"MiniStack does not start: {lines[-2000:] or 'it wrote nothing'}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -25,7 +25,7 @@ from mcp_functions_harness.lambdas import failures
 from mcp_functions_harness.lambdas.loading import Folder
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.lambdas.own_variables import running_function
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
@@ -122,7 +122,7 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
     _check_forms(app, vars(module))
     handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
     if not callable(handler):
-        stop(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
+        raise Problem(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
     _check_served(path, module)
     return handler
 
@@ -143,7 +143,8 @@ def _check_served(path: str, module: ModuleType) -> None:
     served = {(each.kind, each.key) for handlers in lists for each in handlers}
     for name, each in made.items():
         if (each.kind, each.key) not in served:
-            stop(f"{path}: no client sees the {each.kind.replace('_', ' ')} {name}: handler = serve(…, {name})")
+            kind = each.kind.replace("_", " ")
+            raise Problem(f"{path}: no client sees the {kind} {name}: handler = serve(…, {name})")
 
 
 def _short_path(app: Path) -> str:
@@ -177,17 +178,18 @@ def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
     """
     if not directory.is_dir():
-        stop(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
+        raise Problem(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
     # Folders like __pycache__ and .venv are no functions.
     apps = sorted(app for app in directory.resolve().glob("*/app.py") if not app.parent.name.startswith((".", "_")))
     if not apps:
-        stop(f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`")
+        needed = "a function is a folder with an app.py that ends in `handler = serve(…)`"
+        raise Problem(f"no functions in {directory}: {needed}")
     for app in apps:
         name = app.parent.name
         if not NAME.fullmatch(name):
-            stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
+            raise Problem(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
         if name.endswith(WORKER_SUFFIX):
-            stop(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
+            raise Problem(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
     return [app for app in apps if app.parent.name not in without]
 
 
@@ -208,7 +210,7 @@ def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
             read_form(names[form], key, camel_case=False).schema()
         except DeveloperError as error:
             remedy = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
-            stop(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}")
+            raise Problem(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}") from None
 
 
 def _find_forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:

@@ -74,8 +74,7 @@ def check(source: bytes, path: str) -> None:
     if not module.uses_toolkit:
         return
     for line, text in sorted(_find(tree, module)):
-        message = f"{path}:{line}: {text}"
-        raise Habit(message)
+        raise Habit(f"{path}:{line}: {text}")
 
 
 @dataclass

@@ -131,8 +131,7 @@ def _to_json(result: object) -> bytes:
     try:
         payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"Unable to marshal response: {error}"
-        raise MarshalError(message) from error
+        raise MarshalError(f"Unable to marshal response: {error}") from error
     if len(payload) > MAX_PAYLOAD:
         message = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD} bytes)."
         raise ResponseSizeTooLarge(message)

@@ -15,7 +15,7 @@ from typing import Any, Self
 from mcp_functions.protocol.wire_types import JSONValue
 from mcp_functions_harness import auth, template
 from mcp_functions_harness.environment import Variables, function_name
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
 
 FUNCTION = "AWS::Serverless::Function"
@@ -178,7 +178,8 @@ class Template:
             return self._resolver.value(template_value)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
             reason = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
+            missing = f"{self._path.name}: {name} has no value here ({reason})"
+            raise Problem(f"{missing}: set {name} in the environment") from error
 
 
 def _read(path: Path, harness_values: Variables) -> dict[str, Any]:

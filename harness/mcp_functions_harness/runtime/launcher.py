@@ -19,7 +19,7 @@ from mcp_functions_harness import environment
 from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.lambdas.modules import common
 from mcp_functions_harness.lambdas.service import Watcher
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime import author_process, fingerprints
 from mcp_functions_harness.runtime.configuration import Configuration, Template
 from mcp_functions_harness.runtime.process import Process
@@ -62,7 +62,7 @@ class Launcher:
     def __post_init__(self) -> None:
         """Check that the runtime client is installed; no process starts yet."""
         if importlib.util.find_spec("awslambdaric") is None:
-            stop("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
+            raise Problem("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
 
     def configure(self, folders: Collection[str], template: Template | None) -> None:

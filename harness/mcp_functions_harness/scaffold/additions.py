@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.checks import Project
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import files
 
 NAMES = ("alarms", "table", "bucket", "budget", "dashboard", "stops")
@@ -89,4 +89,4 @@ def _check(project: Project, new_text: str) -> None:
     after = checks.complaints(replace(project, template=template.parse(new_text)))
     for line in after:
         if line not in before:
-            stop(f"template.yaml is not as init wrote it, so nothing was written: {line}")
+            raise Problem(f"template.yaml is not as init wrote it, so nothing was written: {line}")

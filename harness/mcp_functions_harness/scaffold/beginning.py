@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from mcp_functions_harness import catalog, template
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.scaffold import additions, blocks, files, samples, spelling
 
 PACKAGE = "mcp-functions"
@@ -46,7 +46,7 @@ def init(directory: Path) -> str:
     try:
         package = distribution(PACKAGE)
     except PackageNotFoundError as error:
-        stop(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first", after=error)
+        raise Problem(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first") from error
     function = samples.copied(SAMPLE, name=SAMPLE)
     values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.text(function)}
     texts = {**files.tree("project", values), **function.files}
@@ -86,5 +86,6 @@ def _copy_toolkit(wheels: Path, toolkit: Path | None) -> str:
     try:
         shutil.copy(toolkit, wheels)
     except OSError as error:
-        stop(f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}", after=error)
+        text = f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}"
+        raise Problem(text) from error
     return ""

@@ -26,7 +26,7 @@ from mcp_functions_harness import catalog, checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, find
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import blocks, files, samples, spelling
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
@@ -65,7 +65,8 @@ def add(root: Path, draft: Draft) -> str:
     """
     project = checks.read(root)
     if FRONT_DOOR not in project.folders:
-        stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
+        missing = f"there is no functions/{FRONT_DOOR}/app.py"
+        raise Problem(f"{missing}: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
     editor = TemplateEditor(template.text(path))
     blocks.append(editor, draft, project)
@@ -164,14 +165,15 @@ def remove(root: Path, name: str) -> str:
         Problem: there is no such function, or it is the endpoint or the sign-in front.
     """
     if name in (FRONT_DOOR, SIGN_IN):
-        stop(f"functions/{name} belongs to the server; another mode of mcp-functions auth takes the sign-in away")
+        taken_by = "another mode of mcp-functions auth takes the sign-in away"
+        raise Problem(f"functions/{name} belongs to the server; {taken_by}")
     project = Project(root.resolve(), template.read(root / template.FILE))
     paths = [Path(checks.FOLDER, name), Path(f"tests/functions/test_{name}.py"), Path("events", name)]
     present = [path for path in paths if (root / path).exists()]
     blocks_of_function = [block for block in (*project.blocks, *project.partial) if block.folder == name]
     if paths[0] not in present and not blocks_of_function:
         near = difflib.get_close_matches(name, [path.parent.name for path in find(root / checks.FOLDER)], n=1)
-        stop(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
+        raise Problem(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
     editor = TemplateEditor(template.text(root / template.FILE))
     worker = project.workers.get(name)
     blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
@@ -182,7 +184,7 @@ def remove(root: Path, name: str) -> str:
         for block in blocks_of_function:
             if re.search(rf"\b{block.logical_id}\b", line.partition("#")[0]):
                 where = f"template.yaml; remove that first: {line.strip()} (line {number})"
-                stop(f"{block.logical_id} is named elsewhere in {where}")
+                raise Problem(f"{block.logical_id} is named elsewhere in {where}")
     (root / template.FILE).write_text(editor.text, encoding="utf-8", newline="\n")
     for path in present:
         shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
@@ -209,9 +211,9 @@ def _describe(project: Project, name: str) -> Draft:
     if name not in project.folders:
         near = difflib.get_close_matches(name, project.folders, n=1)
         suggestion = f"; did you mean {near[0]}?" if near else ""
-        stop(f"there is no functions/{name}/app.py{suggestion}")
+        raise Problem(f"there is no functions/{name}/app.py{suggestion}")
     if name not in project.offering:
-        stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
+        raise Problem(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     if name in project.tasks:
         return Draft(name, "a task", (SEAL, KEEP), has_worker=True)
     if name in project.keeping:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name
@@ -50,7 +50,7 @@ def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = Map
     names = [*copies, *texts]
     existing = [name for name in names if (root / name).exists() or (root / name).is_symlink()]
     if existing:
-        stop(f"{root / existing[0]} is there already: nothing was written")
+        raise Problem(f"{root / existing[0]} is there already: nothing was written")
     try:
         for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +60,7 @@ def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = Map
                 (root / name).write_text(texts[name], encoding="utf-8", newline="\n")
     except OSError as error:
         take_back(root, names)
-        stop(f"{root} cannot be written: {first_line(error)}", after=error)
+        raise Problem(f"{root} cannot be written: {first_line(error)}") from error
 
 
 def take_back(root: Path, names: Iterable[str]) -> None:

@@ -79,7 +79,7 @@ class Calls:
             text = self._run_conversation(call)
             if text:
                 return text
-        raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
+        raise Skipped(f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
 
     def check_task(self) -> str:
         """Follow a task to its end.
@@ -90,13 +90,13 @@ class Calls:
         """
         discovered = self._server.exchange("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
-            raise Skipped(message="the server has none")
+            raise Skipped("the server has none")
         if not self._task_calls:
             for call in self._read_calls():
                 if str(call) in self._tools_with_tasks:
                     self._run_conversation(call)
         if not self._task_calls:
-            raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
+            raise Skipped(f"no read-only tool is a task; {NAME_A_TOOL}")
         return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
     @cached_property
@@ -112,7 +112,7 @@ class Calls:
         calls = []
         for name, arguments in named_tools:
             if name not in schemas:
-                raise Failed(message=f"there is no tool {name}")
+                raise Failed(f"there is no tool {name}")
             calls.append(_tool_call(name, arguments, schemas[name], is_named=True))
         return calls
 
@@ -142,11 +142,11 @@ class Calls:
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
             if response.state is None:
-                raise Failed(message="a round asked, and gave no requestState")
+                raise Failed("a round asked, and gave no requestState")
             answers = {key: self._answer(key, request) for key, request in response.questions.items()}
             response = self._send(call, {"requestState": response.state, "inputResponses": answers})
             if response.result is None:
-                raise Failed(message=f"{call}: the state of round {rounds} was not accepted: {response}")
+                raise Failed(f"{call}: the state of round {rounds} was not accepted: {response}")
             rounds += 1
         return self._judge(call, response, rounds)
 
@@ -163,10 +163,10 @@ class Calls:
             return f"{call} was complete after {rounds} rounds" if rounds > 1 else ""
         if call.is_named and result.get("isError"):
             error = f"{call} reported an error in round {rounds}"
-            raise Failed(message=f"{error}: --arguments and --answers may not fit it")
+            raise Failed(f"{error}: --arguments and --answers may not fit it")
         still_asks = last_response.questions is not None
         if call.is_named or still_asks or last_response.status >= SERVER_ERROR:
-            raise Failed(message=f"{call}, round {rounds}: {last_response}")
+            raise Failed(f"{call}, round {rounds}: {last_response}")
         return ""  # the server refuses arguments that were invented here, which proves nothing
 
     def _answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -189,16 +189,16 @@ class Calls:
             polls += 1
             if task["status"] not in ENDED and time.monotonic() >= deadline:
                 self._server.exchange("tasks/cancel", {"taskId": task["taskId"]})
-                raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
+                raise Failed(f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
 
         self._server.told = check_deadline
         try:
             result = self._server.follow(task, self._answer)
         # the last two: no response, or one that is not JSON-RPC
         except (Refused, OSError, ValueError) as error:
-            raise Failed(message=f"the task of {call} did not complete: {error}") from error
+            raise Failed(f"the task of {call} did not complete: {error}") from error
         if result.get("isError"):
-            raise Failed(message=f"the task of {call} reported a tool error")
+            raise Failed(f"the task of {call} reported a tool error")
         return f"{call} was complete after {polls} polls"
 
 

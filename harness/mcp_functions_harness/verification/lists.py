@@ -31,7 +31,7 @@ def check_lists(server: Server, project: Catalog) -> str:
     differences = catalog.differences(project, project | read(server, LIST_NAMES))
     if differences:
         difference = f"the endpoint differs from the catalog ({comma_list(differences)})"
-        raise Failed(message=f"{difference}: deploy again, or write the catalog again")
+        raise Failed(f"{difference}: deploy again, or write the catalog again")
     count = sum(len(project[list_name]) for list_name in LIST_NAMES)
     return f"{count} handlers, as in the catalog"
 
@@ -56,7 +56,7 @@ def check_functions(server: Server, project: Catalog) -> str:
         if differences:
             complaints.append(f"{folder} ({comma_list(differences)})")
     if complaints:
-        raise Failed(message=comma_list(complaints))
+        raise Failed(comma_list(complaints))
     return f"{len(folders(project))} functions answer at /mcp/<folder>, and list what the catalog has of them"
 
 
@@ -88,7 +88,7 @@ def _pages(server: Server, list_name: str, folder: str) -> list[Any]:
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
-            raise Failed(message=f"{METHODS[list_name]}: {response}")
+            raise Failed(f"{METHODS[list_name]}: {response}")
         entries += response.result.get(list_name, [])
         if "nextCursor" not in response.result:
             break
@@ -107,4 +107,4 @@ def _part_of(folder: str, project: Catalog) -> Catalog:
 
 def _require_catalog(project: Catalog) -> None:
     if not {"functions", *LIST_NAMES} <= project.keys():  # it is {} where the file is missing
-        raise Skipped(message="there is no functions/mcp/catalog.json here; --functions names the folder")
+        raise Skipped("there is no functions/mcp/catalog.json here; --functions names the folder")

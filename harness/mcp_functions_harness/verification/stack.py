@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 
 ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
@@ -45,11 +45,11 @@ class Stack:
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
         except (BotoCoreError, ClientError) as error:
-            stop(f"the stack {name} cannot be read: {first_line(error)}", after=error)
+            raise Problem(f"the stack {name} cannot be read: {first_line(error)}") from error
         self._status = str(stack["StackStatus"])
         outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}
         if ENDPOINT not in outputs:
-            stop(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
+            raise Problem(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
         self.endpoint = str(outputs[ENDPOINT])
         # the names of resources (their physical ids), by type
         self._names = defaultdict[str, list[str]](list)
@@ -74,13 +74,13 @@ class Stack:
             Failed: a deployment has not ended well, or MCP_AUTH_MODE of a function is another mode.
         """
         if self._status not in COMPLETE:
-            raise Failed(message=f"its status is {self._status}")
+            raise Failed(f"its status is {self._status}")
         broken = [name for name, function in self._functions.items() if function.get("State") == "Failed"]
         if broken:
-            raise Failed(message=f"Lambda cannot run {comma_list(broken)}")
+            raise Failed(f"Lambda cannot run {comma_list(broken)}")
         believed = self.variables("MCP_AUTH_MODE")
         if believed and believed != {mode}:
-            raise Failed(message=f"the API enforces {mode}, and functions believe {comma_list(sorted(believed))}")
+            raise Failed(f"the API enforces {mode}, and functions believe {comma_list(sorted(believed))}")
         return f"{self._status}, {len(self._functions)} functions believe mode {mode}"
 
     def check_logs(self, request_id: str, began: float, seconds: float) -> str:
@@ -107,7 +107,7 @@ class Stack:
         while not any(_has_line(logs, group, request_id, since) for group in groups):
             if time.time() >= deadline:
                 waited = f"{seconds:g} s (--seconds)"
-                raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
+                raise Failed(f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             time.sleep(POLL_SECONDS)
         return f"{comma_list(needed)}, with the line of request {request_id}"
 
@@ -120,7 +120,7 @@ class Stack:
         """
         names = [name for resource_type in ALARMS for name in self._names[resource_type]]
         if not names:
-            raise Skipped(message="the stack has none: mcp-functions add alarms, and set AlarmTopic")
+            raise Skipped("the stack has none: mcp-functions add alarms, and set AlarmTopic")
         response = self._session.client("cloudwatch").describe_alarms(
             AlarmNames=names[:MAX_NAMES], AlarmTypes=["MetricAlarm", "CompositeAlarm"]
         )
@@ -129,10 +129,10 @@ class Stack:
         _check_present("metric filter that counts", _needed_metrics(alarms), self._counted_metrics())
         silent = [alarm["AlarmName"] for alarm in alarms if not (alarm["ActionsEnabled"] and alarm["AlarmActions"])]
         if silent:
-            raise Failed(message=f"no action follows {comma_list(silent)}")
+            raise Failed(f"no action follows {comma_list(silent)}")
         raised = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
         if raised:
-            raise Failed(message=f"raised: {comma_list(raised)}")
+            raise Failed(f"raised: {comma_list(raised)}")
         return f"{len(names)} alarms, none of them raised"
 
     def _counted_metrics(self) -> set[str]:
@@ -163,4 +163,4 @@ def _needed_metrics(alarms: Iterable[Mapping[str, Any]]) -> list[str]:
 def _check_present(kind: str, names: list[str], present: set[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        raise Failed(message=f"there is no {kind} {comma_list(missing)}")
+        raise Failed(f"there is no {kind} {comma_list(missing)}")
