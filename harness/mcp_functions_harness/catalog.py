@@ -7,21 +7,24 @@ the project, in skills/, are in functions/mcp/skills.json.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mcp_functions import skills as served_skills
 from mcp_functions.handlers import catalog
+from mcp_functions.handlers.catalog_types import Catalog
+from mcp_functions.protocol.wire_types import ListEntry
 from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions_harness.loopback import json_object
 from mcp_functions_harness.problems import Problem
 
 FILE = "catalog.json"
+MISSING = cast("Catalog", {})  # stands for a file that is not there
 
 
-def generate(directory: Path) -> dict[str, Any]:
+def generate(directory: Path) -> Catalog:
     """Import every function of a directory, and make the catalog.
 
     Raises:
@@ -31,7 +34,7 @@ def generate(directory: Path) -> dict[str, Any]:
         return describe(loaded.by_folder.values(), directory)
 
 
-def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
+def describe(functions: Iterable[Function], directory: Path) -> Catalog:
     """Make the catalog of loaded functions, and of the skills beside their directory.
 
     Raises:
@@ -42,23 +45,25 @@ def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
     if examined.complaints:
         raise Problem("\n".join(examined.complaints))
     try:
-        return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
+        described: Any = served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
     except ValueError as error:
         raise Problem(str(error)) from error
+    made: Catalog = described
+    return made
 
 
-def text(catalog_: Mapping[str, Any]) -> str:
+def text(catalog_: Catalog) -> str:
     """Return a catalog as text; equal catalogs have equal texts."""
     return json.dumps(catalog_, indent=2, ensure_ascii=False) + "\n"
 
 
-def read(directory: Path) -> dict[str, Any]:
-    """Read the catalog; it is empty if the file is missing or unreadable."""
+def read(directory: Path) -> Catalog:
+    """Read the catalog; it is empty if the file is missing or unreadable, and has other parts if it was damaged."""
     path = directory / FRONT_DOOR / FILE
-    return json_object(path.read_bytes()) if path.is_file() else {}
+    return cast("Catalog", json_object(path.read_bytes())) if path.is_file() else MISSING
 
 
-def read_or_generate(directory: Path) -> dict[str, Any]:
+def read_or_generate(directory: Path) -> Catalog:
     """Read the catalog of functions/mcp; without that folder, make the catalog.
 
     Raises:
@@ -67,7 +72,7 @@ def read_or_generate(directory: Path) -> dict[str, Any]:
     return read(directory) if (directory / FRONT_DOOR).is_dir() else generate(directory)
 
 
-def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
+def write(directory: Path, catalog_: Catalog) -> Path:
     """Write a catalog beside the front door's app.py, and skills.json if the project has skills.
 
     Raises:
@@ -79,7 +84,7 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     return write_to(folder, catalog_, directory)
 
 
-def write_to(folder: Path, catalog_: Mapping[str, Any], directory: Path) -> Path:
+def write_to(folder: Path, catalog_: Catalog, directory: Path) -> Path:
     """Write a catalog, and the skills of the project with this directory of functions, into a folder."""
     (folder / FILE).write_text(text(catalog_), encoding="utf-8")
     file = folder / served_skills.FILE
@@ -90,7 +95,7 @@ def write_to(folder: Path, catalog_: Mapping[str, Any], directory: Path) -> Path
     return folder / FILE
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def differences(old: Catalog, new: Catalog) -> list[str]:
     """Return one line for each difference.
 
     + tools add       a new name
@@ -118,13 +123,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     return lines + [f"~ {name}" for name in changed_parts]
 
 
-def _skills(catalog_: Mapping[str, Any]) -> dict[str, Any]:
+def _skills(catalog_: Catalog) -> dict[str, str]:
     """Return the digest of each skill by its URI; {} if the file of the catalog was damaged."""
     found = catalog_.get("skills")
     return found if isinstance(found, dict) else {}
 
 
-def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
+def _entries_by_name(catalog_: Any, list_name: str) -> dict[str, tuple[str | None, ListEntry]]:  # noqa: ANN401
     """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
     try:
         folders = catalog_["functions"][list_name]

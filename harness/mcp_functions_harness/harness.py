@@ -36,7 +36,7 @@ from mcp_functions_harness.own_endpoint import OwnEndpoint
 from mcp_functions_harness.page.controls import Controls
 from mcp_functions_harness.page.routes import Page
 from mcp_functions_harness.problems import Problem
-from mcp_functions_harness.runtime.configuration import Template
+from mcp_functions_harness.runtime.configuration import Configurations
 from mcp_functions_harness.runtime.fleet import Fleet
 from mcp_functions_harness.runtime.launcher import Launcher
 from mcp_functions_harness.runtime.watchdog import Watchdog
@@ -268,7 +268,7 @@ class Harness:
 
     def _configure(self, folders: Sequence[str]) -> None:
         """Read template.yaml, and give functions their configuration and their variables."""
-        template = Template.beside(self.directory, self._harness_values, self._shell)
+        template = Configurations.beside(self.directory, self._harness_values, self._shell)
         if self._fleet:
             self._fleet.launcher.configure(folders, template)
         self._folders = folders

@@ -14,11 +14,12 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mcp_functions_harness import samconfig, template
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
+from mcp_functions_harness.template import Template
 
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines
@@ -67,25 +68,27 @@ def examine_for_build(root: Path, environment: str) -> Build:
     return _interpreters_of(root, _template(root, environment))
 
 
-def _template(root: Path, environment: str) -> dict[str, Any]:
+def _template(root: Path, environment: str) -> Template:
     """Return the template with the parameters of an environment as defaults; without a template, those of `init`."""
-    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {"Resources": {}}
+    parsed = _written(root)
     overrides: Mapping[str, str] = {}
     with contextlib.suppress(Problem):  # without samconfig.toml, the template's own defaults count
         overrides = samconfig.Environment(root / samconfig.FILE, environment).parameters
-    parameters = {name: {"Type": "String", "Default": default} for name, default in DEFAULTS.items()}
-    parameters |= parsed.get("Parameters") or {}
-    for name, value in overrides.items():
-        parameters[name] = {**parameters.get(name, {}), "Default": value}
     for name, default in DEFAULTS.items():
-        parameters[name].setdefault("Default", default)
-    return {**parsed, "Parameters": parameters}
+        parsed["Parameters"].setdefault(name, {"Type": "String"}).setdefault("Default", default)
+    for name, value in overrides.items():
+        parsed["Parameters"].setdefault(name, {})["Default"] = value
+    return parsed
+
+
+def _written(root: Path) -> Template:
+    path = root / template.FILE
+    return template.read(path) if path.is_file() else template.parse("Resources: {}")
 
 
 def _parameters(root: Path) -> Iterator[Finding]:
     """Yield the parameters of the template without a value, which a deployment needs."""
-    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {}
-    for name, environments in samconfig.without_value(root, parsed).items():
+    for name, environments in samconfig.without_value(root, _written(root)).items():
         text = f"the parameter {name} has no value in {', '.join(environments)}"
         yield Finding("deploy", text, samconfig.remedy(name, environments))
 
@@ -109,7 +112,7 @@ def _sam(root: Path) -> Finding:
     return Finding("build, deploy", version)
 
 
-def _interpreters_of(root: Path, parsed: Mapping[str, Any]) -> Build:
+def _interpreters_of(root: Path, parsed: Template) -> Build:
     """Find the interpreter of the layers, and those of functions with packages of their own."""
     build = Build([], [])
     runtime = parsed["Parameters"]["Runtime"]["Default"]
@@ -132,16 +135,14 @@ def _interpreters_of(root: Path, parsed: Mapping[str, Any]) -> Build:
     return build._replace(folders=list(dict.fromkeys(build.folders)))
 
 
-def _runtimes_with_packages(root: Path, parsed: Mapping[str, Any]) -> dict[str, str]:
+def _runtimes_with_packages(root: Path, parsed: Template) -> dict[str, str]:
     """Return the runtime of each function that has a requirements.txt, by its folder."""
-    resolver = Resolver(parsed, key_arn="")
-    of_all_functions = (parsed.get("Globals") or {}).get("Function") or {}
+    resolver = Resolver(parsed)
     runtimes: dict[str, str] = {}
     for resource in parsed["Resources"].values():
-        properties = {**of_all_functions, **(resource.get("Properties") or {})}
+        properties = {**parsed["Globals"]["Function"], **resource["Properties"]}
         folder = str(properties.get("CodeUri")).rstrip("/")
-        is_function = resource.get("Type") == "AWS::Serverless::Function"
-        if is_function and (root / folder / "requirements.txt").is_file():
+        if resource["Type"] == template.FUNCTION and (root / folder / "requirements.txt").is_file():
             with contextlib.suppress(Unknown):  # only SAM knows it
                 runtime = str(resolver.value(properties.get("Runtime")))
                 if runtime.startswith("python"):

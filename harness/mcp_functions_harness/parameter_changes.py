@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from mcp_functions_harness import samconfig, template
 from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.samconfig import Parameters
+from mcp_functions_harness.template import Parameter
 
 # CloudFormation wants them for roles and SAM's transform
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
@@ -73,7 +74,7 @@ def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) ->
 
 def _read_changes(directory: Path, words: Sequence[str]) -> Parameters:
     """Read the words as parameters of the template, and check them."""
-    declared: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
+    declared = template.read(directory / template.FILE)["Parameters"]
     changes: Parameters = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -86,14 +87,14 @@ def _read_changes(directory: Path, words: Sequence[str]) -> Parameters:
     return changes
 
 
-def _check_value(name: str, value: str, rules: Mapping[str, Any]) -> None:
+def _check_value(name: str, value: str, rules: Parameter) -> None:
     """Refuse what CloudFormation would refuse by the parameter's declaration, its `rules`."""
     allowed = rules.get("AllowedValues")
     if allowed and value not in map(str, allowed):
         raise Problem(f"{name} must be one of {', '.join(map(str, allowed))}")
     if "AllowedPattern" in rules and not re.fullmatch(rules["AllowedPattern"], value):
         raise Problem(f"{name} must match {rules['AllowedPattern']}")
-    if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
+    if rules.get("Type") == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
         raise Problem(f"{name} must be a number")
     if UNSAFE.search(value):
         raise Problem(f"{name} must have no quotes")

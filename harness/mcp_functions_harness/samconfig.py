@@ -8,13 +8,13 @@ parameter_overrides = ["Stage=prod"]    the template's parameters, or one text: 
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import tomlkit
 
 from mcp_functions_harness.problems import Problem, first_line
+from mcp_functions_harness.template import Template
 
 Parameters = dict[str, str]
 
@@ -89,7 +89,7 @@ class Environment:
             items.append(new_item)
 
 
-def without_value(root: Path, template: Mapping[str, Any]) -> dict[str, list[str]]:
+def without_value(root: Path, template: Template) -> dict[str, list[str]]:
     """Return the template's parameters that CloudFormation would miss, each with the environments that give no value.
 
     Without samconfig.toml nothing is missing: whoever deploys such a project gives the values elsewhere.
@@ -106,7 +106,7 @@ def without_value(root: Path, template: Mapping[str, Any]) -> dict[str, list[str
         return {}
     given = {name: _given(path, name) for name in environments(path)}
     missing: dict[str, list[str]] = {}
-    for parameter, declared in (template.get("Parameters") or {}).items():
+    for parameter, declared in template["Parameters"].items():
         without = [name for name, parameters in given.items() if parameter not in parameters]
         if "Default" not in declared and without:
             missing[parameter] = without

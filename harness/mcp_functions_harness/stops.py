@@ -259,7 +259,7 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
         if stopped:
             yield PARTLY[target.kind]
     parameter = PARAMETERS[target.kind]
-    if parameter not in template.read(directory / template.FILE).get("Parameters", {}):
+    if parameter not in template.read(directory / template.FILE)["Parameters"]:
         missing = UNWRITTEN.format(parameter=parameter)
         if not now:
             raise Problem(missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from typing import Any
 
 from mcp_functions.handlers import catalog
 from mcp_functions.skills import FILE, Bundle
@@ -22,7 +23,7 @@ def test_the_catalog_is_fresh() -> None:
 
 
 def test_both_placements_list_the_same_handlers() -> None:
-    many = generated.generate(HERE / "functions")
+    many: Any = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
         one = Bundle(HERE / "functions" / "mcp" / FILE).add_to(catalog.build(loaded.by_folder["mcp"].handlers))
     assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}

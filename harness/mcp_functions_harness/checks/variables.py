@@ -8,6 +8,7 @@ from mcp_functions.aws.endpoints import CLIENT_VARIABLE
 from mcp_functions.oauth.settings import OAuthSettings
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings, rows
+from mcp_functions_harness.template import FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +20,7 @@ SETTINGS = {row.variable: row for row in (*rows(Settings).values(), *rows(OAuthS
 
 def functions_know_the_variables_of_the_template(project: Project) -> Iterator[str]:
     """Check that each variable MCP_… is a setting, and that a value which is written in the template is valid."""
-    blocks = {"Globals": project.globals, **project.of_type("AWS::Serverless::Function")}
+    blocks = {"Globals": project.globals, **project.of_type(FUNCTION)}
     for place, block in blocks.items():
         for name, value in block.get("Environment", {}).get("Variables", {}).items():
             if not name.startswith("MCP_") or name == CLIENT_VARIABLE:

@@ -23,7 +23,7 @@ def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) 
     if "functions" not in context.params:
         return []
     entries = catalog.read(context.params["functions"])
-    names = [entry["name"] for list_name in ("tools", "prompts") for entry in entries.get(list_name, ())]
+    names = [entry["name"] for entry in (*entries.get("tools", ()), *entries.get("prompts", ()))]
     return [name for name in names if name.startswith(prefix)]
 
 

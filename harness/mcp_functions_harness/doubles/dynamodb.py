@@ -8,9 +8,10 @@ An operation is a name, e.g. "PutItem"; its parameters and its result are dicts 
 import json
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from mcp_functions.aws.errors import ClientError
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.doubles.moto_service import OK, Protocol
 from mcp_functions_harness.environment import ACCOUNT, REGION
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse
@@ -20,6 +21,17 @@ MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
 PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
 # (operation, parameters) -> result
 Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+class TableParameters(TypedDict):
+    """The parameters of `CreateTable`."""
+
+    TableName: str
+    BillingMode: str
+    AttributeDefinitions: list[dict[str, str]]
+    KeySchema: list[dict[str, str]]
+    GlobalSecondaryIndexes: NotRequired[list[JSONObject]]
+    LocalSecondaryIndexes: NotRequired[list[JSONObject]]
 
 
 class DynamoDbApi:
@@ -53,11 +65,8 @@ class DynamoDbApi:
 class Moto:
     """DynamoDB with some tables, called with an operation and its parameters."""
 
-    def __init__(self, *tables: Mapping[str, Any]) -> None:
+    def __init__(self, *tables: TableParameters) -> None:
         """Create the tables.
-
-        Args:
-            tables: the parameters of `CreateTable` for each table.
 
         Raises:
             Problem: moto is not installed.
@@ -95,7 +104,7 @@ class Moto:
         return result
 
 
-def table(name: str) -> dict[str, Any]:
+def table(name: str) -> TableParameters:
     """Return the parameters of `CreateTable` for the toolkit's table, as in template.yaml."""
     return {
         "TableName": name,

@@ -21,7 +21,7 @@ from mcp_functions_harness.lambdas.modules import common
 from mcp_functions_harness.lambdas.service import Watcher
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime import author_process, fingerprints
-from mcp_functions_harness.runtime.configuration import Configuration, Template
+from mcp_functions_harness.runtime.configuration import Configuration, Configurations
 from mcp_functions_harness.runtime.process import Process
 from mcp_functions_harness.runtime.sandbox import Sandbox
 from mcp_functions_harness.runtime.watchdog import Watchdog
@@ -65,7 +65,7 @@ class Launcher:
             raise Problem("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
 
-    def configure(self, folders: Collection[str], template: Template | None) -> None:
+    def configure(self, folders: Collection[str], template: Configurations | None) -> None:
         """Read the configuration of these functions and their workers from the template, if there is one.
 
         Raises:
@@ -76,8 +76,8 @@ class Launcher:
             worker = f"{folder}{WORKER_SUFFIX}"
             of_function = of_worker = None
             if template:
-                of_function = template.configuration(self.directory / folder)
-                of_worker = template.configuration(self.directory / folder, worker)
+                of_function = template.of(self.directory / folder)
+                of_worker = template.of(self.directory / folder, worker)
                 if of_function is None:
                     self.on_log(folder, "template.yaml has no block for it: it runs with the harness's own settings")
             configurations[folder] = of_function or Configuration(variables=self.settings)

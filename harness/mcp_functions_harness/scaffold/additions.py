@@ -70,7 +70,7 @@ def with_addition(text: str, name: str) -> str:
 def with_worker_alarms(text: str) -> str:
     """Give each worker its alarm, if the template has alarms."""
     parsed = template.parse(text)
-    if ALARMS not in parsed.get("Conditions", {}) or "EndedAlarm" not in parsed["Resources"]:
+    if ALARMS not in parsed["Conditions"] or "EndedAlarm" not in parsed["Resources"]:
         return text
     for worker in Project(Path(), parsed).workers.values():
         if worker.logical_id.endswith("Worker"):

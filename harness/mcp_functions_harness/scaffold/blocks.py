@@ -38,7 +38,7 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     Raises:
         Problem: the template has one of its names already.
     """
-    names = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
+    names = project.template["Resources"].keys() | project.template["Parameters"].keys()
     for logical_id in (draft.logical_id, f"{draft.logical_id}Worker"):
         if logical_id in names:
             raise Problem(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
@@ -118,7 +118,7 @@ def check(draft: Draft, project: Project, new_text: str) -> None:
             raise Problem(BY_HAND.format(line))
 
 
-def _parse(text: str) -> dict[str, object]:
+def _parse(text: str) -> template.Template:
     try:
         return template.parse(text)
     except ValueError as error:

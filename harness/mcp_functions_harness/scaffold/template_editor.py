@@ -19,7 +19,6 @@ from mcp_functions_harness import template
 from mcp_functions_harness.checks.iam import KEEP, SEAL, TAG
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 
-FUNCTION = "AWS::Serverless::Function"
 SIGN_IN_CODE = f"functions/{SIGN_IN}/"  # the sign-in front stands after what its mode adds
 INDENT = "  "  # of one level of the template
 ITEMS_IN_ONE_LINE = re.compile(
@@ -75,11 +74,10 @@ class TemplateEditor:
 
     def append_function(self, block: str) -> None:
         """Insert the block of a function after the last function; do nothing if none is found."""
-        resources = template.parse(self.text)["Resources"]
         functions = [
             logical_id
-            for logical_id, resource in resources.items()
-            if resource.get("Type") == FUNCTION and (resource.get("Properties") or {}).get("CodeUri") != SIGN_IN_CODE
+            for logical_id, resource in template.parse(self.text)["Resources"].items()
+            if resource["Type"] == template.FUNCTION and resource["Properties"].get("CodeUri") != SIGN_IN_CODE
         ]
         span = self._find("Resources", functions[-1]) if functions else None
         if span:

@@ -14,12 +14,13 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from mcp_functions.handlers.catalog_types import Catalog
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED, Refused
 from mcp_functions_harness.verification import lists
-from mcp_functions_harness.verification.lists import Catalog
+from mcp_functions_harness.verification.lists import Lists
 from mcp_functions_harness.verification.options import Options
 from mcp_functions_harness.verification.report import Failed, Skipped
 from mcp_functions_harness.verification.server import Server
@@ -58,7 +59,7 @@ class Calls:
         """
         self._server = server
         self._options = options
-        folders_of_tools: Mapping[str, str] = project.get("functions", {}).get("tools", {})
+        folders_of_tools = project.get("functions", {}).get("tools", {})
         folders_with_tasks = project.get("tasks", ())
         self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
         # the calls that became tasks, each with the result that named its task
@@ -100,7 +101,7 @@ class Calls:
         return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
     @cached_property
-    def _lists(self) -> Catalog:
+    def _lists(self) -> Lists:
         return lists.read(self._server, ("resources", "prompts", "tools"))
 
     def _named_calls(self) -> list[Call]:
@@ -124,7 +125,8 @@ class Calls:
             required = [argument["name"] for argument in prompt.get("arguments", []) if argument.get("required")]
             calls.append(Call("prompts/get", {"name": prompt["name"], "arguments": dict.fromkeys(required, "example")}))
         for tool in self._lists["tools"]:
-            if tool.get("annotations", {}).get("readOnlyHint") is True and tool["name"] not in called:
+            hints: Mapping[str, Any] = tool.get("annotations", {})
+            if hints.get("readOnlyHint") is True and tool["name"] not in called:
                 schema = tool["inputSchema"]
                 calls.append(_tool_call(tool["name"], schema_values.example(schema), schema))
         return calls[:MAX_CALLS]
