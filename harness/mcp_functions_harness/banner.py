@@ -66,15 +66,7 @@ def text(
     mode: str = "jwt",
     skills: Sequence[str] = (),
 ) -> str:
-    """Return the text of `serve`.
-
-    Args:
-        url: the URL of the endpoint.
-        functions: the loaded functions by folder.
-        issuer: issues access tokens; None with AuthMode none.
-        mode: the AuthMode; without an issuer it is "none", whatever this says.
-        skills: the URIs of the skills.
-    """
+    """Return the text of `serve`; without an issuer the mode is none, whatever `mode` says."""
     function_lines = []
     for function in functions.values():
         if function.folder != FRONT_DOOR:

@@ -47,11 +47,7 @@ class Build(NamedTuple):
 
 
 def examine(root: Path) -> list[Finding]:
-    """Look for each program and package.
-
-    Args:
-        root: the project's folder. Its template names the runtime and the architecture, if there is a template.
-    """
+    """Look for each program and package. The template, if there is one, names the runtime and the architecture."""
     parsed = _template(root, "default")
     architecture = parsed["Parameters"]["Architecture"]["Default"]
     interpreters = _interpreters_of(root, parsed).findings
@@ -61,9 +57,7 @@ def examine(root: Path) -> list[Finding]:
 def examine_for_build(root: Path, environment: str) -> Build:
     """Look for the interpreters that a build needs: for the layers, and for each function with a requirements.txt.
 
-    Args:
-        root: the project's folder.
-        environment: the table of samconfig.toml, whose parameters may name another runtime than the template.
+    The environment of samconfig.toml may name another runtime than the template.
     """
     return _interpreters_of(root, _template(root, environment))
 

@@ -21,13 +21,7 @@ class OwnEndpoint:
     """A Lambda entry point: `handler(event, context)`."""
 
     def __init__(self, file: Path, directory: Path, get_functions: Callable[[], Mapping[str, Function]]) -> None:
-        """Load nothing yet.
-
-        Args:
-            file: where the catalog is written.
-            directory: contains the functions' folders.
-            get_functions: returns the loaded functions by folder.
-        """
+        """Load nothing yet; the catalog will be written into `file`."""
         self._file = file
         self._directory = directory
         self._get_functions = get_functions

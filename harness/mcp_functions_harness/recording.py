@@ -24,7 +24,7 @@ REMEDY = "pytest --update-events"  # writes the files again
 def check(
     directory: Path, function: str, events: Sequence[Mapping[str, Any]], names: Sequence[str], *, update: bool = False
 ) -> list[str]:
-    """Compare the events of a conversation with its files.
+    """Compare the events of a conversation with its files; return one line for each difference.
 
     Args:
         directory: events/, with a folder for each function.
@@ -32,9 +32,6 @@ def check(
         events: the events of the conversation, in their order.
         names: a name for each event; the first file is `1-<name>.json`.
         update: whether to write the files instead, and delete those of events that the conversation no longer has.
-
-    Returns:
-        One line for each difference.
     """
     if len(names) != len(events):
         return [f"the conversation has {len(events)} rounds, and {len(names)} names: {', '.join(names)}"]

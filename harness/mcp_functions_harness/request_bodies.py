@@ -28,15 +28,7 @@ class TooLarge(ValueError):
 
 
 def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | None:
-    """Read the body of one request.
-
-    Args:
-        stream: the connection, after the request's headers.
-        headers: the request's headers.
-        limit: the most bytes that a body may have.
-
-    Returns:
-        None if the request has no body.
+    """Read the body, of `limit` bytes at most, from the stream after a request's headers; None if it has no body.
 
     Raises:
         BadBody: the framing is ambiguous or broken.

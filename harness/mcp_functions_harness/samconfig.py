@@ -26,11 +26,7 @@ class Environment:
     """One environment of the file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """Read the file.
-
-        Args:
-            path: the file.
-            name: the environment, e.g. "prod".
+        """Read the file, and the environment of this name, e.g. "prod".
 
         Raises:
             Problem: the file is missing or not TOML, or has no such environment, or no parameters for it.
@@ -93,10 +89,6 @@ def without_value(root: Path, template: Template) -> dict[str, list[str]]:
     """Return the template's parameters that CloudFormation would miss, each with the environments that give no value.
 
     Without samconfig.toml nothing is missing: whoever deploys such a project gives the values elsewhere.
-
-    Args:
-        root: the project's folder.
-        template: the parsed template.
 
     Raises:
         Problem: samconfig.toml cannot be read.

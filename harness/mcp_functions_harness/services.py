@@ -29,13 +29,7 @@ SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexe
 
 
 def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> tuple[str, Variables]:
-    """Start the services.
-
-    Args:
-        starting: stops the services when it is closed.
-        state_dir: keeps the KMS key and the table between runs.
-        directory: contains the functions' folders.
-        invoke_url: the URL of Lambda's Invoke API.
+    """Start the services, until `starting` is closed; `state_dir` keeps the KMS key and the table between runs.
 
     Returns:
         The ARN of the KMS key, and the variables that send AWS clients to these services and to the Invoke API.
@@ -64,11 +58,9 @@ def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[TableP
 
 
 def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[TableParameters]:
-    """Return the parameters of CreateTable for each table that template.yaml declares for an author's functions.
+    """Return each table that template.yaml, beside the functions' directory, declares for an author's functions.
 
-    Args:
-        directory: the folder of the functions; the template is in its parent.
-        name_format: the name of a table without TableName, with {} for its logical id.
+    `name_format` makes the name of a table without TableName, with {} for its logical id.
 
     Raises:
         Problem: the template cannot be read.
@@ -91,10 +83,7 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
 
 
 def author_resources(directory: Path | None) -> list[OwnResource]:
-    """Return the buckets, queues and secrets that template.yaml declares.
-
-    Args:
-        directory: the folder of the functions; the template is in its parent. None: there is no template.
+    """Return the buckets, queues and secrets that template.yaml declares beside a directory of functions, if any.
 
     Raises:
         Problem: the template cannot be read.

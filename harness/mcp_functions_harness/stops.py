@@ -47,12 +47,7 @@ class Stops:
     """What may be stopped of one deployed stack. No method calls CloudFormation."""
 
     def __init__(self, stack: str, session: boto3.Session) -> None:
-        """Make no call yet.
-
-        Args:
-            stack: the stack's name, which is in the names of its API and its functions.
-            session: the operator's credentials and Region.
-        """
+        """Make no call yet. The stack's name is in the names of its API and its functions."""
         self._stack = stack
         self._session: Any = session  # boto3's clients are typed by other packages
         self._lambda: Any = self._session.client("lambda")
@@ -231,14 +226,7 @@ class Target:
 
 
 def change(directory: Path, environment: str, target: Target, *, stopped: bool, now: bool) -> Iterator[str]:
-    """Stop or start something, and yield texts for the terminal.
-
-    Args:
-        directory: the project's folder.
-        environment: of samconfig.toml, e.g. "prod".
-        target: what.
-        stopped: whether to stop or to start.
-        now: whether to call AWS; otherwise only samconfig.toml changes.
+    """Stop or start something, and yield texts for the terminal. Without `now`, only samconfig.toml changes.
 
     Raises:
         Problem: a name is wrong, or AWS refuses a call.

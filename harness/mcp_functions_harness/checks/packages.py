@@ -23,13 +23,9 @@ _installed = cache(metadata.packages_distributions)  # module -> the packages th
 
 
 def available_packages(root: Path, folder: str) -> set[str] | None:
-    """Return the packages that a function finds, with their dependencies.
+    """Return the packages that the function of a folder finds, with their dependencies.
 
     None means unknown: a line of a requirements.txt names no package, such as `-r other.txt`.
-
-    Args:
-        root: the folder of template.yaml.
-        folder: the function's folder.
     """
     lines = ["boto3"]  # the runtime has it
     for file in (TOOLKIT_PACKAGES, root / REQUIREMENTS, root / "functions" / folder / "requirements.txt"):

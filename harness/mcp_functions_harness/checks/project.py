@@ -189,9 +189,6 @@ class Project:
 def read(root: Path) -> Project:
     """Import every function of a project, and read its template and its catalog.
 
-    Args:
-        root: the folder of template.yaml and functions/.
-
     Raises:
         Problem: a file is missing, or a function does not load.
     """

@@ -54,11 +54,7 @@ def is_debug() -> bool:
 
 
 def import_module(name: str, extra: str) -> ModuleType:
-    """Import a module of this package that needs packages of an extra.
-
-    Args:
-        name: the module's name without `mcp_functions_harness`.
-        extra: the extra of this project that installs the packages.
+    """Import a module of this package that needs packages of an extra of this project.
 
     Raises:
         Problem: they are not installed.

@@ -30,10 +30,7 @@ class StoredKey:
 
 
 def load(state_dir: Path) -> StoredKey:
-    """Read the project's key, or create it.
-
-    Args:
-        state_dir: the harness's folder, created if it is missing.
+    """Read the project's key from the harness's folder, or create it there.
 
     Raises:
         Problem: the file cannot be read or written, or is damaged.

@@ -28,11 +28,7 @@ class TableFile:
     """The file, open until `close`. Two harnesses of one project may have it open."""
 
     def __init__(self, state_dir: Path, *, now: float) -> None:
-        """Open the file, or create it, and delete expired items.
-
-        Args:
-            state_dir: the harness's existing folder.
-            now: unix seconds.
+        """Open the file in the harness's folder, or create it, and delete what has expired at `now` (unix seconds).
 
         Raises:
             Problem: the file cannot be read or written, or is damaged.

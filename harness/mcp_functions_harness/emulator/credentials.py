@@ -13,13 +13,7 @@ if TYPE_CHECKING:
 
 # a client of boto3
 def make_user(iam: Any, name: str, statement: Mapping[str, Any]) -> Credentials:  # noqa: ANN401
-    """Make a user with a policy of one statement, and an access key.
-
-    Args:
-        iam: the client.
-        name: the user's name.
-        statement: of the policy.
-    """
+    """Make a user of IAM with a policy of one statement, and an access key."""
     iam.create_user(UserName=name)
     document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     iam.put_user_policy(UserName=name, PolicyName="may", PolicyDocument=document)

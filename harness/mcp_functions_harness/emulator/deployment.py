@@ -27,11 +27,7 @@ NO_FILES = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.dev
 
 
 def deploy(emulator: Emulator, environment: str) -> str:
-    """Deploy the build of the project in this folder, and return the URL that the stack puts out.
-
-    Args:
-        emulator: where to.
-        environment: a table of samconfig.toml, e.g. "default".
+    """Deploy the build of the project in this folder, as samconfig.toml has the environment; return the endpoint's URL.
 
     Raises:
         Problem: there is no build or no SAM CLI, or the deployment fails.

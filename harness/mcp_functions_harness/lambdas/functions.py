@@ -56,11 +56,7 @@ class Functions(AbstractContextManager["Functions", None]):
     """
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
-        """Find and import every function.
-
-        Args:
-            directory: contains a folder for each function.
-            without: names of folders that are not loaded.
+        """Find and import every function of a directory, without those of some folders.
 
         Raises:
             Problem: there is no function, or one does not load.
@@ -168,11 +164,7 @@ def why_not_loaded(error: BaseException, app: Path) -> str:
 
 
 def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
-    """Find the app.py of each function, sorted by folder.
-
-    Args:
-        directory: contains a folder for each function.
-        without: names of folders that are left out.
+    """Find the app.py of each function, sorted by folder, without some folders.
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
@@ -195,10 +187,6 @@ def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
 
 def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
     """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks.
-
-    Args:
-        app: the function's app.py.
-        names: the global names of the loaded module, with their values.
 
     Raises:
         Problem: a form cannot be sent.

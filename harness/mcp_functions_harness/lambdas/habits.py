@@ -57,10 +57,6 @@ class Habit(TypeError):
 def check(source: bytes, path: str) -> None:
     """Refuse a module of a function that was written for another library.
 
-    Args:
-        source: the text of the module.
-        path: its file, for the message.
-
     Raises:
         Habit: a line of it cannot work here.
     """
@@ -117,13 +113,7 @@ class _Module:
 
 
 def _find(node: ast.AST, module: _Module, scope: Mapping[str, str] | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the line of each habit, and what to write.
-
-    Args:
-        node: a part of the module.
-        module: the names of the module.
-        scope: the parameters of the functions around the part that are capabilities, each with its type.
-    """
+    """Yield the line of each habit, and what to write. `scope` has the capabilities of the functions around `node`."""
     inner = dict(scope or {})
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -21,14 +21,9 @@ def has_module(folder: Path, name: str) -> bool:
 
 
 def elsewhere(name: str, project: Path) -> str:
-    """Find a module that is in the project, but not where Lambda would find it.
+    """Return the path of a module that is in the project, but not where Lambda would find it.
 
-    Args:
-        name: the top-level module of an import.
-        project: the project's folder, with symbolic links resolved.
-
-    Returns:
-        The path in the project; "" if the module is installed, or is missing.
+    It is "" if the module is installed, or is missing. The project's folder has its symbolic links resolved.
     """
     spec = PathFinder.find_spec(name, [*sys.path, str(project)])
     if spec is None:

@@ -58,11 +58,7 @@ class RepeatedWrites:
         self._lock = Lock()
 
     def note(self, what: str) -> None:
-        """Note a write of the running function, and say so if an earlier round has made it.
-
-        Args:
-            what: the write, "POST https://pay.example/charges".
-        """
+        """Note a write, "POST https://pay.example/charges", and say so if an earlier round of the call has made it."""
         notes = observability.current()
         step = step_of_context.get()
         if not running_function.get() or notes.flow is None or notes.round is None or step is not None:

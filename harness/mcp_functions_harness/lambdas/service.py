@@ -93,11 +93,7 @@ class Lambdas:
         return folder if folder.removesuffix(WORKER_SUFFIX) in self.folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
-        """Call one function, wait for its result, and record the call.
-
-        Args:
-            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
-            event: the event as JSON.
+        """Call the function of a folder (with WORKER_SUFFIX: its worker), wait for its result, and record the call.
 
         Raises:
             Throttled: the concurrency limit is reached.

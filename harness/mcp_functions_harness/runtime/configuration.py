@@ -41,12 +41,7 @@ class Configurations:
     """The configurations of the functions in a template, for the stack of the harness."""
 
     def __init__(self, path: Path, harness_values: Variables, shell: Mapping[str, str]) -> None:
-        """Read a template.
-
-        Args:
-            path: the template's file.
-            harness_values: the harness's values of variables. Its KMS key replaces every key of the template.
-            shell: the variables of the developer's shell.
+        """Read a template. A value of the harness, or else of the developer's shell, replaces that of the template.
 
         Raises:
             Problem: the file is no template.
@@ -68,11 +63,7 @@ class Configurations:
         return cls(path, harness_values, shell) if path else None
 
     def of(self, folder: Path, name: str = "") -> Configuration | None:
-        """Return the configuration of the function in a folder; None if the template has no block for it.
-
-        Args:
-            folder: the folder of its code.
-            name: the name that the block must have, for a worker; "" for the function itself.
+        """Return the configuration of the function in a folder, or by `name` of its worker; None if it has no block.
 
         Raises:
             Problem: a value of the block is known to a deployment only.

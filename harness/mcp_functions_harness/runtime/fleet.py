@@ -36,12 +36,7 @@ class Fleet:
     """The environments of every function, inside a `with` block."""
 
     def __init__(self, launcher: Launcher, *, reuse: bool) -> None:
-        """Start without environments.
-
-        Args:
-            launcher: makes the environments.
-            reuse: whether an environment takes a second request.
-        """
+        """Start without environments; with `reuse`, an environment takes a second request."""
         self.launcher = launcher
         self._reuse = reuse
         self._stopped = Event()

@@ -46,12 +46,7 @@ class Resolver:
     """Resolves the values of one template, for the stack of the harness."""
 
     def __init__(self, template: Template, *, key_arn: str = "") -> None:
-        """Read the template's parameters; each has its default as value.
-
-        Args:
-            template: the parsed template.
-            key_arn: the ARN that replaces every KMS key of the template.
-        """
+        """Read the template's parameters; each has its default as value. `key_arn` replaces every KMS key."""
         self._template = template
         self._key_arn = key_arn
         self._parameters: dict[str, Any] = dict(PSEUDO_PARAMETERS)

@@ -120,10 +120,7 @@ class Sandbox:
     def _start(self, deadline: float, phase: str, request_id: str) -> Process:
         """Start a process, and return it when its init has ended: then it asks for its first event.
 
-        Args:
-            deadline: the time at which the init must have ended.
-            phase: "init", or "invoke" if the init is a part of an invocation.
-            request_id: the id of that invocation.
+        The phase is "init", or "invoke" if the init is a part of the invocation with this id.
 
         Raises:
             FailedError: the process did not ask for an event in time, or `end` was called.

@@ -35,14 +35,7 @@ NOTES = {
 
 
 def add(root: Path, name: str) -> str:
-    """Write an addition into template.yaml.
-
-    Args:
-        root: the project's folder.
-        name: one of `NAMES`.
-
-    Returns:
-        The text for the terminal: the lines that are new.
+    """Write an addition, one of `NAMES`, into template.yaml; return the text for the terminal, with the new lines.
 
     Raises:
         Problem: there is no template, or a check would complain afterwards.

@@ -32,13 +32,7 @@ The toolkit here was not installed from a wheel. The project installs it from a 
 
 
 def init(directory: Path) -> str:
-    """Write a project.
-
-    Args:
-        directory: the project's folder; it may exist, if it has none of the project's files.
-
-    Returns:
-        The text for the terminal.
+    """Write a project into a folder, which may have other files; return the text for the terminal.
 
     Raises:
         Problem: a file exists already, or the toolkit is not installed.

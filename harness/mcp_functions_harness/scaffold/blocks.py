@@ -92,11 +92,6 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
 def check(draft: Draft, project: Project, new_text: str) -> None:
     """Refuse a new template where the checks complain about the function, or about more than before.
 
-    Args:
-        draft: the function, which may be written later.
-        project: the project as it is.
-        new_text: the text of the new template.
-
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
     """

@@ -40,15 +40,7 @@ UNCHANGED = "template.yaml has what {folders} needs"
 
 
 def new(root: Path, kind: str, name: str) -> str:
-    """Add a function to a project.
-
-    Args:
-        root: the project's folder.
-        kind: one of `samples.KINDS`.
-        name: the function's name.
-
-    Returns:
-        The text for the terminal.
+    """Add a function of a kind, one of `samples.KINDS`, to a project; return the text for the terminal.
 
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
@@ -83,12 +75,7 @@ def add(root: Path, draft: Draft) -> str:
 
 
 def block_text(root: Path, name: str, kind: str | None) -> str:
-    """Return the blocks of a function.
-
-    Args:
-        root: the project's folder.
-        name: the function's name.
-        kind: one of `samples.KINDS`, for a function that is not written yet; None: the function's code decides.
+    """Return the blocks of a function: by its kind if it is not written yet, else by its code.
 
     Raises:
         Problem: there is no such function, or a function does not load.
@@ -106,11 +93,7 @@ def block_text(root: Path, name: str, kind: str | None) -> str:
 
 
 def write_blocks(root: Path, names: Sequence[str]) -> str:
-    """Give functions in template.yaml what they need, and take away what they no longer need.
-
-    Args:
-        root: the project's folder.
-        names: the functions' names; all functions of the project, if there are none.
+    """Give functions (all, without names) in template.yaml what they need, and take away what they no longer need.
 
     Returns:
         The text for the terminal: the lines that changed.
@@ -150,16 +133,9 @@ def _edited(project: Project, draft: Draft, text: str | None = None) -> Template
 
 
 def remove(root: Path, name: str) -> str:
-    """Remove a function: its folder, its test, its events, its blocks and its entries in the catalog.
+    """Remove a function: its folder, test, events, blocks and entries in the catalog. Return the text for the terminal.
 
     The function need not load. Nothing is removed while another part of the template names one of its blocks.
-
-    Args:
-        root: the project's folder.
-        name: the function's name.
-
-    Returns:
-        The text for the terminal: what was removed.
 
     Raises:
         Problem: there is no such function, or it is the endpoint or the sign-in front.

@@ -37,12 +37,7 @@ def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = MappingProxyType({})) -> None:
-    """Write new files.
-
-    Args:
-        root: the folder to write to; created if it is missing.
-        texts: the files' texts by relative path.
-        copies: files of the user that are copied, by the relative path that each gets.
+    """Write new files, and copies of files of the user, each by its path relative to `root`.
 
     Raises:
         Problem: a file exists already, so none was written; or the disk has an error.

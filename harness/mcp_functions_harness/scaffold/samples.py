@@ -46,12 +46,7 @@ class Draft:
 
 
 def copied(kind: str, name: str) -> Draft:
-    """Copy a sample under the name of a new function.
-
-    Args:
-        kind: one of `SAMPLES`.
-        name: a name that `spelling.check` accepts.
-    """
+    """Copy a sample, one of `SAMPLES`, under a name that `spelling.check` accepts."""
     comment, policies = SAMPLES[kind]
     values = {"name": name, "scheme": name.replace("_", "-")}
     texts = {

@@ -23,11 +23,7 @@ class Examined(NamedTuple):
 
 
 def examine(directory: Path) -> Examined:
-    """Read and check the skills beside a directory of functions.
-
-    Args:
-        directory: functions/, whose neighbour skills/ has the skills.
-    """
+    """Read and check the skills in skills/, beside the directory of functions."""
     root = directory.resolve().parent / FOLDER
     complaints: list[str] = []
     skills: list[SkillFolder] = []

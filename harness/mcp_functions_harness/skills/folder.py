@@ -208,12 +208,7 @@ def _wrong_metadata(place: str, key: str, value: object, metadata: dict[str, Any
 
 
 def wrong_links(skill: SkillFolder, uris: set[str]) -> Iterator[str]:
-    """Yield a complaint for each link in Markdown that leads nowhere, or out of the skill.
-
-    Args:
-        skill: the skill.
-        uris: the URIs of all files of all skills.
-    """
+    """Yield a complaint for each link that leads nowhere, or out of the skill; `uris` are the files of all skills."""
     directories = {path.rpartition("/")[0] for path in skill.files}
     directories |= {parent for each in directories for parent in _parents(each)}
     for path, content in skill.files.items():

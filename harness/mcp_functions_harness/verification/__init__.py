@@ -32,11 +32,7 @@ NEEDS_STACK = "needs AWS: name the stack instead of its URL"
 
 
 def verify(target: str, options: Options) -> Iterator[Line]:
-    """Check a server; yield one line per check.
-
-    Args:
-        target: the URL of its endpoint, or the name of its stack.
-        options: the options of the user.
+    """Check a server, by the URL of its endpoint or the name of its stack; yield one line per check.
 
     Raises:
         Problem: the stack cannot be read.

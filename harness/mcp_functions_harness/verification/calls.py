@@ -50,13 +50,7 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     def __init__(self, server: Server, project: Catalog, options: Options) -> None:
-        """Call nothing yet.
-
-        Args:
-            server: the endpoint.
-            project: the catalog of the project; {} if it has none.
-            options: the options of the user.
-        """
+        """Call nothing yet."""
         self._server = server
         self._options = options
         folders_of_tools = project.get("functions", {}).get("tools", {})

@@ -68,12 +68,7 @@ def folders(project: Catalog) -> list[str]:
 
 
 def read(server: Server, list_names: Iterable[str], folder: str = "") -> Lists:
-    """Return lists of the server, with all their pages.
-
-    Args:
-        server: the endpoint.
-        list_names: which lists, e.g. "tools".
-        folder: the function whose lists are read; "" for the endpoint.
+    """Return lists of the endpoint, or of the function in a folder, with all their pages.
 
     Raises:
         Failed: the server does not answer a list.

@@ -43,13 +43,7 @@ def check_endpoint(server: Server) -> str:
 
 
 def check_closed(server: Server, expected: str | None, folders: Sequence[str]) -> str:
-    """Check that the endpoint and each function refuse a caller without credentials.
-
-    Args:
-        server: the endpoint.
-        expected: the mode that the user expects; None: any.
-        folders: the folders of the functions.
-    """
+    """Check that the mode is the expected one, and that every route refuses a caller without credentials."""
     if expected and expected != server.mode:
         raise Failed(f"{server.url} is in mode {server.mode}, not {expected}: {CALLERS[server.mode]}")
     if server.mode == "none":
@@ -66,13 +60,7 @@ def check_closed(server: Server, expected: str | None, folders: Sequence[str]) -
 
 
 def check_open(server: Server, resource: str, origins: Sequence[str]) -> str:
-    """Check that preflights, the documents and the sign-in need no credentials.
-
-    Args:
-        server: the endpoint.
-        resource: the URL that the resource document must name.
-        origins: the origins whose pages may call.
-    """
+    """Check that preflights of origins, the documents about `resource` and the sign-in need no credentials."""
     if server.mode == "none" and not origins:
         raise Skipped("mode none has no closed ones, and no origin is allowed; --origin names one")
     options = f"OPTIONS {urlsplit(server.url).path}"

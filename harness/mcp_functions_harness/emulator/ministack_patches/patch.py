@@ -60,13 +60,7 @@ def digest(place: str) -> str:
 
 
 def rewrite(name: str, function: str, changes: Mapping[str, str]) -> None:
-    """Replace lines inside a function, where it offers no other place for a change.
-
-    Args:
-        name: the module.
-        function: the function's name.
-        changes: each text that occurs once in the source -> the text in its place.
-    """
+    """Replace texts that each occur once in a function's source, where it offers no other place for a change."""
     owner = module(name)
     source = textwrap.dedent(inspect.getsource(getattr(owner, function)))
     for old, new in changes.items():
