@@ -83,7 +83,7 @@ def _origins(port: int) -> list[str]:
 
 
 def for_tokens(*, issuer: str, resource: str) -> Variables:
-    """Return the variables for AuthMode jwt: the URL of the issuer, and that of the endpoint, the tokens' audience."""
+    """Return the variables for AuthMode jwt: the URLs of the issuer, and of the endpoint as the audience of tokens."""
     return {
         "MCP_AUTH_MODE": "jwt",
         "MCP_JWT_ISSUER": issuer,
@@ -93,7 +93,7 @@ def for_tokens(*, issuer: str, resource: str) -> Variables:
 
 
 def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables:
-    """Return what AuthMode oauth needs beside `for_tokens`: the URL, the client id and the scopes of functions/oauth."""
+    """Return what AuthMode oauth needs beside `for_tokens`: URL, client id and scopes of functions/oauth."""
     return {
         "MCP_AUTH_MODE": "oauth",
         "MCP_OAUTH_URL": url,
