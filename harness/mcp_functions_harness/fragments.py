@@ -13,8 +13,6 @@ section, with the comments before it. An entry that it has already stays as its 
 The text is read by its indentation, because a YAML library would lose the comments and the layout of the file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from mcp_functions_harness.problems import Problem

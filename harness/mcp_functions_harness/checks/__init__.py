@@ -4,9 +4,8 @@ A check takes the project and yields complaints; each is one line that says what
 have other resources and routes too: no check looks at them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from mcp_functions_harness import catalog
 from mcp_functions_harness.checks import (
@@ -21,10 +20,6 @@ from mcp_functions_harness.checks import (
 )
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
 from mcp_functions_harness.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["CHECKS", "FOLDER", "Project", "all_complaints", "complaints", "pascal", "read"]
 

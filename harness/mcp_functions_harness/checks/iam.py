@@ -6,18 +6,14 @@
 Only these two policies may reach the key and the table. A function's tag TAG limits each function to its own entries.
 """
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import Any, Literal, TypedDict
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness import fragments, template
-
-if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import JSONObject
 
 # the template that `init` writes, and additions to it
 SCAFFOLD = Path(__file__).parent.parent / "scaffold"

@@ -4,8 +4,6 @@ They are in the runtime, in the layer of dependencies, or in the function's requ
 is read from the packages that are installed on this machine.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import metadata

@@ -1,15 +1,9 @@
 """Checks that each parameter of template.yaml has a value, which CloudFormation would find at the deployment."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from mcp_functions_harness import samconfig
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.checks.project import Project
+from mcp_functions_harness.checks.project import Project
 
 
 def every_parameter_has_a_value(project: Project) -> Iterator[str]:

@@ -1,19 +1,13 @@
 """Checks the variables of the toolkit in template.yaml against the table of settings (`mcp_functions.settings`)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from mcp_functions.aws.endpoints import CLIENT_VARIABLE
 from mcp_functions.oauth.settings import OAuthSettings
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings, rows
+from mcp_functions_harness.checks.project import Project
 from mcp_functions_harness.template import FUNCTION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.checks.project import Project
 
 SETTINGS = {row.variable: row for row in (*rows(Settings).values(), *rows(OAuthSettings).values())}
 

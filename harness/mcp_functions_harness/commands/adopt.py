@@ -1,22 +1,15 @@
 """`adopt`: makes a function of a server that was written with mcp or fastmcp."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions_harness.adoption import libraries, requirements, trial, writing
-from mcp_functions_harness.adoption.check import check_sources
+from mcp_functions_harness.adoption.check import Report, check_sources
 from mcp_functions_harness.adoption.sources import Sources
+from mcp_functions_harness.adoption.trial import Trial
 from mcp_functions_harness.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.adoption.check import Report
-    from mcp_functions_harness.adoption.trial import Trial
 
 NOT_CARRIED_OVER = "\nNot carried over: notifications that lists or resources changed."
 NOT_LOADED = "it cannot be loaded ({}): its options are unknown"

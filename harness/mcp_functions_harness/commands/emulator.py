@@ -1,7 +1,5 @@
 """`emulator`: deploys the project's build into an AWS on this machine, and serves it until Ctrl-C."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C, both at one port."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from ipaddress import AddressValueError, IPv4Address

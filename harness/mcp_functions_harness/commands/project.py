@@ -1,7 +1,5 @@
 """`init`, `new`, `block`, `remove`, `add` and `catalog`: write a project and what it needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,20 +5,15 @@
 All services have one address. The request's signature names the service, e.g. "…/us-east-1/sqs/aws4_request".
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.environment import ACCOUNT, REGION
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 from mcp_functions_harness.problems import not_installed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mcp_functions.protocol.wire_types import JSONObject
 
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")

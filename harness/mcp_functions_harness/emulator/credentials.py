@@ -1,14 +1,10 @@
 """Users of IAM: the emulator's own administrator is not checked, and these are."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from botocore.credentials import Credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 
 # a client of boto3

@@ -1,23 +1,18 @@
 """`sam deploy` of the project's build into an emulator, as its administrator."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 
 from mcp_functions_harness import samconfig
-from mcp_functions_harness.emulator.process import REGION
+from mcp_functions_harness.emulator.process import REGION, Emulator
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification.stack import ENDPOINT
-
-if TYPE_CHECKING:
-    from mcp_functions_harness.emulator.process import Emulator
 
 BUILD = Path(".aws-sam/build/template.yaml")
 # where the project's Makefile installs it; its variable SAM may name another

@@ -1,23 +1,18 @@
 """http://127.0.0.1:PORT/mcp for clients that cannot sign: each request is sent on with the signature of an IAM user."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPSConnection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from mcp_functions_harness.api_gateway.api import MAX_BODY
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from botocore.credentials import Credentials
 
 ANSWER_SECONDS = 40  # API Gateway gives up after 30
 NOT_COPIED = {"connection", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}

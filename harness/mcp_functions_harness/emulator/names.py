@@ -4,8 +4,6 @@ It imports only the standard library, because MiniStack and the functions import
 of the front that answers for port 443.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from typing import Any

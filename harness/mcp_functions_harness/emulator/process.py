@@ -1,22 +1,17 @@
 """Starts MiniStack in its own environment, on a free port of 127.0.0.1, with a temporary folder of its own."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from mcp_functions_harness.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"

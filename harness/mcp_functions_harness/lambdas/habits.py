@@ -8,16 +8,12 @@ file is read, and not run. Only a module that imports names of `mcp_functions` i
 is written as its library wants.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Self, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-Def: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 TOOLKIT = "mcp_functions"
 LIBRARIES = ("mcp", "fastmcp")  # packages that have a class Context
@@ -84,7 +80,7 @@ class _Module:
     defined: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, tree: ast.Module) -> _Module:
+    def of(cls, tree: ast.Module) -> Self:
         """Read the imports and the assignments of a module."""
         module = cls()
         for node in ast.walk(tree):

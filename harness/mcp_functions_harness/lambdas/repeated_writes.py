@@ -8,27 +8,23 @@ line is the last one of the author's own code. Python tells an audit hook of `op
 have no audit events, so their methods that send are wrapped.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
 import sys
 import sysconfig
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.observability import PACKAGE
 from mcp_functions.rounds.round import step_of_context
 from mcp_functions_harness.lambdas.own_variables import running_function
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 MAX_CALLS = 500  # how many calls are remembered
 READING_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")

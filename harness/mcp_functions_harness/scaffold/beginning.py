@@ -1,7 +1,5 @@
 """`init DIR`: writes a project with one tool that asks, its test and its events; it pins the toolkit's version."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from importlib.metadata import Distribution, PackageNotFoundError, distribution

@@ -8,22 +8,16 @@ A check is a function that returns the text of an `ok`, or raises `Failed` or `S
 or "oauth") says how the API knows who calls.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from mcp_functions_harness import catalog
 from mcp_functions_harness.verification import lists, routes
 from mcp_functions_harness.verification.calls import Calls
+from mcp_functions_harness.verification.options import Options
 from mcp_functions_harness.verification.report import Failed, Line, run
 from mcp_functions_harness.verification.server import Server, make_session
 from mcp_functions_harness.verification.stack import Stack
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.verification.options import Options
 
 SCHEMES = ("http://", "https://")
 CHECKS_WITH_CREDENTIALS = ("lists", "functions", "conversation", "task")

@@ -1,14 +1,10 @@
 """HTTP APIs: what the template describes in an OpenAPI body, and the event that a function gets."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from .patch import Patch, module, rewrite
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SERVICE = "services.apigateway"
 PROVISIONERS = "services.cloudformation.provisioners"

@@ -1,7 +1,5 @@
 """CloudFormation: properties and types of resources that the template has and MiniStack has not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .patch import Patch, module

@@ -1,7 +1,5 @@
 """Cognito: a sign-in for one resource (RFC 8707), and the revocation of refresh tokens (RFC 7009)."""
 
-from __future__ import annotations
-
 import json
 from contextvars import ContextVar
 from typing import Any

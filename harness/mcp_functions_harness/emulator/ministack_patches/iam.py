@@ -1,7 +1,5 @@
 """IAM: policy variables, and the condition keys of KMS and DynamoDB that the template's policies name."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace

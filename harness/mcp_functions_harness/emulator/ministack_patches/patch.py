@@ -4,17 +4,13 @@ Where the source is not the known one, the patch does not fit: another version o
 may have moved it. So nothing starts before somebody has looked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import inspect
 import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 DIGITS = 12  # of the digest of a source
 

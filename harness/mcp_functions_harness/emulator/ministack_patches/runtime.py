@@ -4,8 +4,6 @@ MiniStack has a loop of its own for Python, and the Runtime API for `provided` r
 `bootstrap` file that starts awslambdaric stands beside the code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import io
