@@ -7,7 +7,6 @@ from mcp_functions_harness.issuer import Issuer
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function
 from mcp_functions_harness.loopback import HOST
 
-# as printed
 KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
 
 STALE = "catalog.json is out of date; write it: python -m mcp_functions_harness catalog"

@@ -176,7 +176,6 @@ class _Server(ThreadingHTTPServer):
         self._connections.add(connection)
         return connection, client_address
 
-    # socketserver's; here it is a connection
     def close_request(self, request: Any) -> None:  # noqa: ANN401
         super().close_request(request)
         self._connections.discard(request)
@@ -226,7 +225,6 @@ class _Connection(BaseHTTPRequestHandler):
             return self._refuse(400, "Bad Request")
         return self._send(self.server.answer(self._request(body)))
 
-    # http.server's names
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815
 
     def _split_absolute_form(self) -> None:
@@ -235,7 +233,6 @@ class _Connection(BaseHTTPRequestHandler):
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
         the request-target" (RFC 9112, section 3.2.2).
         """
-        # the host, then the rest of the URL
         match = re.fullmatch(r"http://([^/?]*)(.*)", self.path, re.IGNORECASE)
         if match:
             host, target = match.groups()

@@ -202,8 +202,7 @@ def _aws() -> Finding:
 def _first_line(program: str, *words: str) -> str:
     """Run a program, and return the first line that it wrote; "" if it fails, or if there is no such program."""
     try:
-        # found on the PATH
-        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
+        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = process.stdout.strip().splitlines()

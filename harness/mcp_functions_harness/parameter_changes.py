@@ -59,7 +59,6 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
     yield "Done"
 
 
-# boto3's
 def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401
     """Change parameters of a stack, and nothing else of it; wait until this is done."""
     (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]

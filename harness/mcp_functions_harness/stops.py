@@ -96,7 +96,7 @@ class Stops:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
             yield from self._tried(name, self._start(name))
-        # which a deployment may have written
+        # A deployment may have written it.
         yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)
 
     def _start(self, name: str) -> Iterator[str]:

@@ -57,7 +57,6 @@ class JwtAuthorizer:
         try:
             claims = json_web_tokens.verify(token, self.jwks())
         except BadToken as error:
-            # the response has the whole text of the error
             raise Denied(_invalid_token(str(error))) from None
         problem = self._find_problem(claims)
         if problem:

@@ -34,7 +34,6 @@ POLICY_TEMPLATES = {
 }
 # A function that may change roles could give itself another tag or policy, and so open what other functions keep.
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
-# the one statement that lets Lambda assume a role
 TRUST = [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]
 # AWS's own policies with which a function may write its log; SAM adds the first to the roles that it makes
 LOGGING = (

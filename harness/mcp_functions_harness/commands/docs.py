@@ -53,7 +53,6 @@ def _listed() -> Iterator[str]:
 def _rendered(text: str) -> str:
     """Render Markdown; without rich, which the extra `local` installs, it stays Markdown."""
     try:
-        # of an extra
         from rich.console import Console
         from rich.markdown import Markdown
         from rich.theme import Theme

@@ -26,8 +26,7 @@ def command(port: int, config_env: str, *, patches: bool) -> None:
     """Deploy the build into an AWS on this machine (MiniStack), and serve it until Ctrl-C."""
     python = _python()
     if patches:
-        # our own words
-        subprocess.run([python, process.LAUNCHER, "--list"], check=True)  # noqa: S603
+        subprocess.run([python, process.LAUNCHER, "--list"], check=True)
         return
     with options.until_stopped() as is_stopped, process.running(python) as emulator:
         click.echo(f"MiniStack runs at {emulator.url}; sam deploy takes half a minute")

@@ -126,6 +126,5 @@ def _harness_key(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
     if not expected_service or chosen["functions"].is_dir():
         services += [f"{environment.STACK}/{app.parent.name}" for app in functions.find(chosen["functions"])]
     stage = chosen["stage"] or key_source.STAGE
-    # each once
     scopes = [Scope(service, stage, chosen["generation"]) for service in dict.fromkeys(services)]
     return key_source.local_key(STATE_DIR, scopes, scopes[0] if expected_service else None)

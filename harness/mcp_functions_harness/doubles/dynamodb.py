@@ -72,7 +72,6 @@ class Moto:
             Problem: moto is not installed.
         """
         try:
-            # takes a second to import
             from moto.dynamodb.models import DynamoDBBackend
             from moto.dynamodb.responses import DynamoHandler
         except ModuleNotFoundError as error:

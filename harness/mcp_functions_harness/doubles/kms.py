@@ -67,7 +67,6 @@ class KmsApi:
             Problem: moto is not installed.
         """
         try:
-            # `catalog` and `next` need not import it
             from moto.kms.models import KmsBackend
             from moto.kms.responses import KmsResponse
         except ModuleNotFoundError as error:

@@ -34,7 +34,6 @@ class Protocol(NamedTuple):
 
     def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
         """Call one operation of moto's `responses`; return the HTTP status, and the body, which is JSON."""
-        # moto takes half a second to import
         from moto.core.request import Request
 
         headers = {"X-Amz-Target": f"{self.target}{operation}", "Content-Type": self._content_type}

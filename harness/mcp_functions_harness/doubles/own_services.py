@@ -60,7 +60,6 @@ class OwnServices:
 
     def _make(self) -> None:
         try:
-            # takes a second to import
             from moto.backends import get_backend
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
@@ -83,7 +82,6 @@ class OwnServices:
 
 def _ask_moto(service: str, request: HttpRequest) -> HttpResponse:
     """Give moto a request as if its client had sent it to AWS."""
-    # takes long to import, as moto does
     from botocore.awsrequest import AWSPreparedRequest
     from moto.core.botocore_stubber import BotocoreStubber
 

@@ -64,7 +64,7 @@ class TableFile:
                     row = (key, json.dumps(item), item.get("expires", {}).get("N"))
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
-            raise ClientError("InternalServerError", 500) from None  # AWS would not tell the function more
+            raise ClientError("InternalServerError", 500) from None
 
     def close(self) -> None:
         """Close the file."""

@@ -7,7 +7,6 @@ from typing import Any
 from botocore.credentials import Credentials
 
 
-# a client of boto3
 def make_user(iam: Any, name: str, statement: Mapping[str, Any]) -> Credentials:  # noqa: ANN401
     """Make a user of IAM with a policy of one statement, and an access key."""
     iam.create_user(UserName=name)

@@ -33,7 +33,7 @@ def deploy(emulator: Emulator, environment: str) -> str:
     if not sam:
         raise Problem("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(  # noqa: S603 - our own words
+    done = subprocess.run(
         [*shlex.split(sam), "deploy", *QUIET, "--config-env", environment],
         env={**own, **NO_FILES, **emulator.environment},
         capture_output=True,

@@ -13,7 +13,6 @@ HTTPS = 443
 _resolve = socket.getaddrinfo
 
 
-# as in the socket module
 def _getaddrinfo(host: Any, port: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
     name = host.decode() if isinstance(host, bytes) else host
     if isinstance(name, str) and name.endswith(DOMAINS):

@@ -82,7 +82,7 @@ def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterato
             **(variables or {}),
         }
         with log.open("wb") as written:
-            process = subprocess.Popen(  # noqa: S603 - our own words
+            process = subprocess.Popen(
                 [python, LAUNCHER], cwd=folder, env=settings, stdout=written, stderr=written, start_new_session=True
             )
         try:
@@ -107,7 +107,6 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break
-        # loopback
         with suppress(OSError), urllib.request.urlopen(f"{url}/_ministack/health", timeout=2):  # noqa: S310
             return
         time.sleep(0.1)

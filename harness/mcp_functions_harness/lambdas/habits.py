@@ -75,8 +75,7 @@ class _Module:
 
     uses_toolkit: bool = False
     contexts: set[str] = field(default_factory=set)  # names of another library's Context
-    # names of another library's server, or of the library
-    servers: set[str] = field(default_factory=set)
+    servers: set[str] = field(default_factory=set)  # names of another library, or of its server
     defined: set[str] = field(default_factory=set)
 
     @classmethod

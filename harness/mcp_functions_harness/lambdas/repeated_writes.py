@@ -36,8 +36,7 @@ READING_OPERATIONS = re.compile(
 LIBRARIES = tuple(
     os.path.realpath(path) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
 )
-# compared with texts
-HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
+HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
 HTTPX = ("httpx", "httpx2")  # its successor has the same classes
 WRITING_FLAGS = os.O_WRONLY | os.O_RDWR
 REMEDY = 'if it must not happen twice, write step("key", function, …)'
@@ -101,7 +100,7 @@ class RepeatedWrites:
             file = frame.f_code.co_filename
             if file.startswith("<frozen importlib") or not _is_library(file):
                 if _is_authors(file):
-                    self.note(f"a file is opened for writing, {os.path.basename(os.fsdecode(path))}")  # noqa: PTH119
+                    self.note(f"a file is opened for writing, {Path(os.fsdecode(path)).name}")
                 return
             if file.startswith(LIBRARIES) and "site-packages" in file:  # a cache of a library
                 return

@@ -24,11 +24,9 @@ class Outcome:
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
-    # what the function's code raised, as the author's terminal shows it; "" in another process
-    traceback: str = ""
+    traceback: str = ""  # of what the function raised, for the author's terminal
     pid: int | None = None  # the process that ran the function; None: the harness's own
-    # the duration of the process's start; None if it was running already
-    init_milliseconds: float | None = None
+    init_milliseconds: float | None = None  # of the process's start; None if it was running
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
 
@@ -37,8 +35,7 @@ class Invocation(Outcome):
     """The record of a call. Its payload is empty, because the records of many calls are kept."""
 
     folder: str  # the function's folder
-    # API Gateway's id of the request; "" for a worker, which continues a task without a request
-    http_request_id: str
+    http_request_id: str  # API Gateway's; "" for a worker, which continues a task without a request
 
 
 class Watcher(Protocol):

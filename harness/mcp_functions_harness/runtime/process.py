@@ -54,8 +54,7 @@ class Process:
         self.api = RuntimeApi()
         self.output = ProcessOutput(on_line)
         try:
-            # this interpreter and a function of the user's
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 command,
                 cwd=folder,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self.api.address},

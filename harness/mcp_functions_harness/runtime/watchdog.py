@@ -26,7 +26,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         """Start the watching process, in a session of its own: Ctrl-C in the terminal does not reach it."""
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this file
+        self._process = subprocess.Popen(
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         self._lock = Lock()

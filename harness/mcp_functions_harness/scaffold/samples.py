@@ -32,12 +32,9 @@ class Draft:
     name: str  # the name of the function and of its folder
     comment: str  # the comment on its resource in template.yaml
     policies: tuple[str, ...]  # SEAL, KEEP or neither
-    # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
-    has_worker: bool = False
-    # path in the project -> text of a new file
-    files: Mapping[str, str] = field(default_factory=dict)
-    # path in the project -> a file that is copied there
-    copies: Mapping[str, Path] = field(default_factory=dict)
+    has_worker: bool = False  # whether its calls may become MCP tasks, which a worker continues
+    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text
+    copies: Mapping[str, Path] = field(default_factory=dict)  # path in the project -> a file to copy
 
     @property
     def logical_id(self) -> str:

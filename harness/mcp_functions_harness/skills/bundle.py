@@ -18,8 +18,7 @@ class Examined(NamedTuple):
     """The skills of a project."""
 
     content: Mapping[str, Any]  # of skills.json (`mcp_functions.skills.bundle`)
-    # what is wrong, each with its file and line; then the content is not complete
-    complaints: list[str]
+    complaints: list[str]  # what is wrong, with its file and line; then the content is not complete
 
 
 def examine(directory: Path) -> Examined:

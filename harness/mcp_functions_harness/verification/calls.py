@@ -37,8 +37,7 @@ class Call(NamedTuple):
 
     method: str  # the method of the protocol, e.g. "tools/call"
     params: Mapping[str, Any]  # the name and the arguments, or the URI
-    # each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)
-    header_parameters: Sequence[tuple[str, str]] = ()
+    header_parameters: Sequence[tuple[str, str]] = ()  # as `messages.header_parameters` returns them
     is_named: bool = False  # whether the user named it
 
     def __str__(self) -> str:

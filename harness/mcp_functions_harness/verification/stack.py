@@ -16,7 +16,6 @@ from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 
 ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
-# types of resources
 FUNCTION = "AWS::Lambda::Function"
 LOG_GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
@@ -143,7 +142,6 @@ class Stack:
         return {metric["metricName"] for found in filters for metric in found["metricTransformations"]}
 
 
-# a client of boto3
 def _has_line(logs: Any, group: str, request_id: str, since: int) -> bool:  # noqa: ANN401
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=group, filterPattern=f'"{request_id}"', startTime=since

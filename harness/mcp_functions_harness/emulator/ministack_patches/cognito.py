@@ -18,28 +18,28 @@ def _resource_binding() -> None:
     https://docs.aws.amazon.com/cognito/latest/developerguide/cognito-user-pools-define-resource-servers.html
     """
     service = module(SERVICE)
-    authorize, redirect = service.handle_oauth2_authorize, service._issue_auth_code_redirect  # noqa: SLF001
-    token, signed = service._oauth2_token, service._signed_jwt  # noqa: SLF001
+    authorize, redirect = service.handle_oauth2_authorize, service._issue_auth_code_redirect
+    token, signed = service._oauth2_token, service._signed_jwt
     by_state: dict[tuple[str, str], str] = {}  # (client id, state) -> resource
     by_grant: dict[str, str] = {}  # code or refresh token -> resource
 
-    def authorized(method: str, path: str, headers: dict[str, str], query: dict[str, Any]) -> Any:  # noqa: ANN401
+    def authorized(method: str, path: str, headers: dict[str, str], query: dict[str, Any]) -> Any:
         asked = {name: values[0] for name, values in query.items() if values}
         if "resource" in asked:
             by_state[asked.get("client_id", ""), asked.get("state", "")] = asked["resource"]
         return authorize(method, path, headers, query)
 
-    def redirected(client_id: str, pool_id: str, *others: Any) -> Any:  # noqa: ANN401
+    def redirected(client_id: str, pool_id: str, *others: Any) -> Any:
         response = redirect(client_id, pool_id, *others)
         state = others[-1]
         resource = by_state.pop((client_id, state), "")
         code = parse_qs(response[1].get("Location", "").partition("?")[2]).get("code", [""])[0]
-        servers = service._get_pool_unscoped(pool_id).get("_resource_servers", {})  # noqa: SLF001
+        servers = service._get_pool_unscoped(pool_id).get("_resource_servers", {})
         if resource in servers:
             by_grant[code] = resource
         return response
 
-    def tokens(data: Any, query: Any, raw_body: bytes = b"", headers: Any = None) -> Any:  # noqa: ANN401
+    def tokens(data: Any, query: Any, raw_body: bytes = b"", headers: Any = None) -> Any:
         form = {name: values[0] for name, values in parse_qs(raw_body.decode()).items()}
         resource = by_grant.get(form.get("code") or form.get("refresh_token", ""), "")
         reset = _resource.set(resource)
@@ -51,42 +51,42 @@ def _resource_binding() -> None:
             by_grant[json.loads(response[2]).get("refresh_token", "")] = resource
         return response
 
-    def signed_for(claims: dict[str, Any], pool_id: str = "", use: str = "") -> Any:  # noqa: ANN401
+    def signed_for(claims: dict[str, Any], pool_id: str = "", use: str = "") -> Any:
         resource = _resource.get()
         if resource and claims.get("token_use") == "access":
             claims = {**claims, "aud": resource}
         return signed(claims, pool_id, use)
 
     service.handle_oauth2_authorize = authorized
-    service._issue_auth_code_redirect = redirected  # noqa: SLF001
-    service._oauth2_token = tokens  # noqa: SLF001
-    service._signed_jwt = signed_for  # noqa: SLF001
+    service._issue_auth_code_redirect = redirected
+    service._oauth2_token = tokens
+    service._signed_jwt = signed_for
 
 
 def _revocation() -> None:
     """https://docs.aws.amazon.com/cognito/latest/developerguide/revocation-endpoint.html ."""
     service, app = module(SERVICE), module(APP)
-    discovery, body_request = service.well_known_openid_configuration, app._handle_cognito_body_request  # noqa: SLF001
+    discovery, body_request = service.well_known_openid_configuration, app._handle_cognito_body_request
 
-    def described(*arguments: Any) -> Any:  # noqa: ANN401
+    def described(*arguments: Any) -> Any:
         status, headers, body = discovery(*arguments)
         document = json.loads(body)
         document["revocation_endpoint"] = document["token_endpoint"].replace("/token", "/revoke")
         return status, headers, json.dumps(document).encode()
 
-    async def answered(method: str, path: str, headers: Any, body: bytes, query: Any) -> Any:  # noqa: ANN401
+    async def answered(method: str, path: str, headers: Any, body: bytes, query: Any) -> Any:
         if (method, path) != ("POST", "/oauth2/revoke"):
             return await body_request(method, path, headers, body, query)
         form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
-        client_id, secret = service._authenticate_client(headers, form)  # noqa: SLF001
-        client = service._find_pool_by_client_id(client_id)[2]  # noqa: SLF001
+        client_id, secret = service._authenticate_client(headers, form)
+        client = service._find_pool_by_client_id(client_id)[2]
         if not client or (client.get("ClientSecret") and client["ClientSecret"] != secret):
             return 400, {"Content-Type": "application/json"}, b'{"error":"invalid_client"}'
-        service._revoke_token({"Token": form.get("token", "")})  # noqa: SLF001
+        service._revoke_token({"Token": form.get("token", "")})
         return 200, {}, b""
 
     service.well_known_openid_configuration = described
-    app._handle_cognito_body_request = answered  # noqa: SLF001
+    app._handle_cognito_body_request = answered
 
 
 PATCHES = (

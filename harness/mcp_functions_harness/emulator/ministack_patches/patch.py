@@ -43,7 +43,7 @@ class Patch:
                 yield f"{place} has changed ({found}, not {known})"
 
 
-def module(name: str) -> Any:  # noqa: ANN401 - a module of MiniStack, which has no types
+def module(name: str) -> Any:
     """Import a module of MiniStack."""
     return importlib.import_module(f"ministack.{name}")
 

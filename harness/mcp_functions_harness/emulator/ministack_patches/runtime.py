@@ -52,7 +52,7 @@ def _own_packages(folder: Path) -> Path:
 
 def _runtime() -> None:
     service, runtime = module(SERVICE), module(RUNTIME)
-    code_dir, environment = service._provided_runtime_code_dir, service._provided_worker_env  # noqa: SLF001
+    code_dir, environment = service._provided_runtime_code_dir, service._provided_worker_env
     place = Path(tempfile.gettempdir())
     own = _own_packages(place / "runtime")
     (own / NAMES.name).symlink_to(NAMES)
@@ -81,7 +81,7 @@ def _runtime() -> None:
         made = environment(config, folder, port)
         set_by_template = (config.get("Environment") or {}).get("Variables") or {}
         kept = {name: value for name, value in made.items() if name not in shared or name in set_by_template}
-        zips = [zipped for one in config.get("Layers", ()) if (zipped := service._resolve_layer_zip(one))]  # noqa: SLF001
+        zips = [zipped for one in config.get("Layers", ()) if (zipped := service._resolve_layer_zip(one))]
         logging = config.get("LoggingConfig") or {}
         region, function = made["AWS_REGION"], made["AWS_LAMBDA_FUNCTION_NAME"]
         return {
@@ -104,20 +104,20 @@ def _runtime() -> None:
     class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined] # MiniStack has no types
         """A process of awslambdaric."""
 
-        def _build_handler_class(self, generation: int, pending: Any) -> Any:  # noqa: ANN401
+        def _build_handler_class(self, generation: int, pending: Any) -> Any:
             made = super()._build_handler_class(generation, pending)
             made.disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
             return made
 
-    provided = runtime._worker_class_for  # noqa: SLF001
+    provided = runtime._worker_class_for
 
-    def worker_class(config: dict[str, Any]) -> Any:  # noqa: ANN401
+    def worker_class(config: dict[str, Any]) -> Any:
         return PythonWorker if str(config.get("Runtime")).startswith("python") else provided(config)
 
-    service._provided_runtime_code_dir = unpacked  # noqa: SLF001
-    service._provided_worker_env = variables  # noqa: SLF001
-    service._execute_function_warm = service._execute_function_provided_warm  # noqa: SLF001
-    runtime._worker_class_for = worker_class  # noqa: SLF001
+    service._provided_runtime_code_dir = unpacked
+    service._provided_worker_env = variables
+    service._execute_function_warm = service._execute_function_provided_warm
+    runtime._worker_class_for = worker_class
 
 
 PATCHES = (
