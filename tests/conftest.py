@@ -33,7 +33,7 @@ from tests.support import planted, wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
 
-    from mcp_functions.http.events import LambdaContext
+    from mcp_functions.protocol.event_types import LambdaContext
     from mcp_functions_harness.api_gateway.events import Moment
 
 ROOT = Path(__file__).parent.parent

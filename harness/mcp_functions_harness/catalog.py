@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from mcp_functions import skills as served_skills
 from mcp_functions.handlers import catalog
-from mcp_functions.handlers.catalog_types import Catalog
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.wire_types import ListEntry
 from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
@@ -45,11 +45,9 @@ def describe(functions: Iterable[Function], directory: Path) -> Catalog:
     if examined.complaints:
         raise Problem("\n".join(examined.complaints))
     try:
-        described: Any = served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
+        return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
     except ValueError as error:
         raise Problem(str(error)) from error
-    made: Catalog = described
-    return made
 
 
 def text(catalog_: Catalog) -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from mcp.server.context import ServerRequestContext
 
+    from mcp_functions.protocol.wire_types import Implementation
+
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
 
@@ -179,7 +181,7 @@ def test_two_adopted_servers_share_an_endpoint_and_each_serves_what_it_lists() -
     first, second = MCPServer("first", instructions="One."), MCPServer("second", instructions="Two.")
     first.add_tool(lambda: "1", name="one")
     second.add_tool(lambda: "2", name="two")
-    default = {"name": "the deployment"}
+    default: Implementation = {"name": "the deployment"}
     listed = catalog.build(adopt(first), "first")
     assert listed["functions"]["tools"] == {"*": "first", "one": "first"}
     assert catalog.server_info(listed, default)["name"] == "first"

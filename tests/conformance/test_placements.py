@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 import ast
 from pathlib import Path
 from typing import Any
@@ -25,7 +30,9 @@ def test_the_catalog_is_fresh() -> None:
 def test_both_placements_list_the_same_handlers() -> None:
     many: Any = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
-        one = Bundle(HERE / "functions" / "mcp" / FILE).add_to(catalog.build(loaded.by_folder["mcp"].handlers))
+        one: Mapping[str, Any] = Bundle(HERE / "functions" / "mcp" / FILE).add_to(
+            catalog.build(loaded.by_folder["mcp"].handlers)
+        )
     assert {listed: one[listed] for listed in LISTS} == {listed: many[listed] for listed in LISTS}
 
 

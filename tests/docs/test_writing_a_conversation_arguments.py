@@ -193,7 +193,7 @@ def test_a_dataclass_and_a_typed_dict_are_read_without_pydantic() -> None:
 
     guests = [{"name": "Ann", "born": "1990-02-28"}]
     assert text(visit, place={"town": "Ely"}, guests=guests) == "Ely: Ann, 1990-02-28"
-    properties = visit.describe()["inputSchema"]["properties"]
+    properties: Any = visit.describe()["inputSchema"]["properties"]
     assert properties["guests"]["items"]["properties"]["name"]["description"] == "As in the passport"
     assert "guests" in text(visit, place={"town": "Ely"}, guests=[{"name": "Ann", "born": "1990-02-30"}])
     code = (

@@ -8,14 +8,15 @@ not text.)
 """
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
 from mcp_functions import Header, Log, prompt, resource, serve, tool
 from mcp_functions.handlers import catalog, lists, lookup
+from mcp_functions.protocol.catalog_types import Catalog, ListName
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName
+from mcp_functions.protocol.wire_types import Params
 from tests.support import wire
 from tests.support.settings import make_settings
 
@@ -55,14 +56,14 @@ def another_tool_named_add() -> str:
     return ""
 
 
-def discover(offered: Mapping[str, Any], instructions: str = "") -> dict[str, Any]:
+def discover(offered: Catalog, instructions: str = "") -> dict[str, Any]:
     return read_list(offered, "server/discover", instructions)
 
 
-def read_list(offered: Mapping[str, Any], method: str, instructions: str = "") -> dict[str, Any]:
+def read_list(offered: Catalog, method: str, instructions: str = "") -> dict[str, Any]:
     """Answer a method from a catalog. Return the members of the result, without those that every result has."""
     settings = make_settings(list_ttl_ms=5)
-    answers = lists.Lists({**offered, "endpoint": {"instructions": instructions}}, settings)
+    answers = lists.Lists(cast("Catalog", {**offered, "endpoint": {"instructions": instructions}}), settings)
     result = dict(answers.answer(method, {"_meta": {}}).result)
     del result["resultType"], result["_meta"]
     return result
@@ -140,7 +141,7 @@ def test_a_project_without_functions_has_an_empty_catalog() -> None:
     ],
     ids=["tool", "template", "nothing", "everything"],
 )
-def test_a_capability_is_advertised_if_a_handler_has_it(offered: dict[str, Any], capabilities: dict[str, Any]) -> None:
+def test_a_capability_is_advertised_if_a_handler_has_it(offered: Catalog, capabilities: dict[str, Any]) -> None:
     assert discover(offered)["capabilities"] == capabilities
 
 
@@ -214,7 +215,7 @@ def test_resources_are_one_capability_with_two_lists() -> None:
         ("resources/read", {"uri": "tickets://A/1"}),
     ],
 )
-def test_the_catalog_finds_the_function_of_a_name(method: str, params: dict[str, Any]) -> None:
+def test_the_catalog_finds_the_function_of_a_name(method: str, params: Params) -> None:
     assert lookup.find(EVERYTHING, method, params).folder == "all"
 
 
@@ -256,7 +257,7 @@ def test_an_unknown_resource_is_named_in_the_error(uri: str) -> None:
 @pytest.mark.parametrize("value", [None, 7, [], {}, True])
 def test_a_name_that_is_no_string_is_refused(method: str, key: str, value: Any) -> None:  # noqa: ANN401
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):
-        lookup.find(EVERYTHING, method, {key: value})
+        lookup.find(EVERYTHING, method, cast("Params", {key: value}))
     with pytest.raises(InvalidParams, match=f"params.{key} must be a string"):
         lookup.find(EVERYTHING, method, {})
 
@@ -266,7 +267,7 @@ def test_a_name_that_is_no_string_is_refused(method: str, key: str, value: Any) 
 )
 def test_a_call_that_is_not_advertised_is_an_unknown_method(method: str, key: str) -> None:
     with pytest.raises(MethodNotFound):
-        lookup.find(catalog.build([]), method, {key: "x"})
+        lookup.find(catalog.build([]), method, cast("Params", {key: "x"}))
 
 
 def check_headers(name: str, arguments: dict[str, Any], received: dict[str, str]) -> None:
@@ -290,7 +291,7 @@ def test_a_header_without_its_argument_is_refused() -> None:
         check_headers("regional", {}, {"mcp-param-region": "eu"})
 
 
-COMPLETABLE = {**EVERYTHING, "completions": True}
+COMPLETABLE: Catalog = {**EVERYTHING, "completions": True}
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,9 @@ COMPLETABLE = {**EVERYTHING, "completions": True}
         ({"type": "ref/resource", "uri": "tickets://toolkit/7"}, "resourceTemplates", ticket.key),
     ],
 )
-def test_a_reference_names_a_prompt_a_resource_or_a_template(ref: dict[str, str], list_name: str, key: str) -> None:
+def test_a_reference_names_a_prompt_a_resource_or_a_template(
+    ref: dict[str, str], list_name: ListName, key: str
+) -> None:
     assert lookup.find_reference(COMPLETABLE, {"ref": ref}) == lookup.Target(list_name, key, "all")
 
 

@@ -23,6 +23,7 @@ import mcp_functions
 from mcp_functions import Header, Number, prompt, resource, tool
 from mcp_functions.handlers import injection
 from mcp_functions.handlers.base import Handler
+from mcp_functions.protocol.wire_types import Schema
 from mcp_functions.rounds import capabilities
 from tests.support.conversations import talk_to
 
@@ -42,9 +43,8 @@ def call_text(handler: Handler[..., Any], **arguments: object) -> str:
     return talk_to(handler).call(**arguments).text
 
 
-def published_schema(handler: Handler[..., Any]) -> dict[str, Any]:
-    schema: dict[str, Any] = handler.describe()["inputSchema"]
-    return schema
+def published_schema(handler: Handler[..., Any]) -> Schema:
+    return handler.describe()["inputSchema"]
 
 
 # Field: three ways to write the same parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import serve
 from mcp_functions.handlers.runner import run_round
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
     from mcp_functions.rounds.questions import WireQuestion
     from tests.laws.corpus import Case
 
-EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+EVERYTHING: ClientCapabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 MAX_ROUNDS = 16
 SEAL = wire.PlainCodec()  # keeps states unencrypted: these laws concern rounds, and the seal has its own tests
 ACTS = {
@@ -284,7 +285,7 @@ def run_without_faults(case: Case, version: int, person: Person) -> tuple[dict[s
     while True:
         SERVICES.begin_round()
         try:
-            result = run_round(handler, case.params, round_)
+            result = run_round(handler, cast("Params", case.params), round_)
         except McpError as error:
             return {"error": error.message}, known_questions
         if result is not None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from tests.support.strict_kms import START
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import LambdaContext
     from mcp_functions.http.gateway import LambdaFunction
+    from mcp_functions.protocol.event_types import LambdaContext
 
 
 class Clock:

@@ -207,7 +207,8 @@ class Deployment:
         return self._make_legacy("all", Answering(answer, server.catalog), seal_factory)
 
     def _make_front_door(self) -> LambdaFunction:
-        offered = {**catalog.build(self.handlers, "all"), "endpoint": {"instructions": "Be nice"}}
+        offered = catalog.build(self.handlers, "all")
+        offered["endpoint"] = {"instructions": "Be nice"}
         front = FrontDoor(offered, self.settings, lambda: Invoke(self), now=self.clock)
         return self._make_legacy("mcp", front, self._make_seal_factory("mcp"))
 

@@ -14,6 +14,7 @@ from tests.support.envelope_vectors import VECTORS
 from tests.support.settings import make_settings
 
 if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
     from mcp_functions.seal.envelope import Seal
 
 
@@ -26,7 +27,7 @@ OWNER = Owner(SESSION.id, PRINCIPAL, caller_id="c")
 STREAM = CallStream(SESSION.id, 7, "AAECAwQFBgcICQoL", PRINCIPAL, SEALED_AT + 900)
 POSITION = StreamPosition(STREAM, 1, polls=2)
 FIELDS = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-PARAMS = {"name": "update_work_item", "arguments": FIELDS, "_meta": {}}
+PARAMS: Params = {"name": "update_work_item", "arguments": FIELDS, "_meta": {}}
 CALL = Call(7, "tools/call", PARAMS, "ks1.the-state-that-the-next-round-must-bring")
 ANSWERS = {"why": {"action": "decline"}}
 REMAINING_QUESTIONS = {"more": {"method": "roots/list"}}

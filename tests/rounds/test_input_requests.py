@@ -6,7 +6,7 @@ A fingerprint is a digest of the request. The state has it, so that an answer co
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pytest
 from hypothesis import example, given
@@ -19,7 +19,7 @@ from mcp_functions.rounds.input_requests import fingerprint, missing_capabilitie
 from tests.support import wire
 
 if TYPE_CHECKING:
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
 
 
 class Name(BaseModel):
@@ -286,7 +286,7 @@ def test_other_requests_are_repeated_unchanged(request_: JSONObject) -> None:
         (ROOTS, {"roots": {"listChanged": True}}),
     ],
 )
-def test_a_declared_capability_may_be_used(request_: JSONObject, declared: dict[str, Any]) -> None:
+def test_a_declared_capability_may_be_used(request_: JSONObject, declared: ClientCapabilities) -> None:
     assert missing_capabilities([request_], declared) == {}
 
 
@@ -307,7 +307,7 @@ def test_a_declared_capability_may_be_used(request_: JSONObject, declared: dict[
 )
 def test_a_missing_capability_is_named_as_an_object(
     request_: JSONObject,
-    declared: dict[str, Any],
+    declared: ClientCapabilities,
     missing: dict[str, Any],
 ) -> None:
     assert missing_capabilities([request_], declared) == missing
@@ -327,10 +327,13 @@ declared_capabilities: Any = st.fixed_dictionaries(
 @example(EVERY_REQUEST, {})
 @given(subsets_of_requests, declared_capabilities)
 def test_a_client_that_declares_the_missing_capabilities_may_get_every_question(
-    requests: list[JSONObject], declared: dict[str, Any]
+    requests: list[JSONObject], declared: ClientCapabilities
 ) -> None:
     missing = missing_capabilities(requests, declared)
-    both = {name: {**declared.get(name, {}), **missing.get(name, {})} for name in declared.keys() | missing.keys()}
+    both: Any = {
+        name: {**cast("Any", declared).get(name, {}), **missing.get(name, {})}
+        for name in declared.keys() | missing.keys()
+    }
     assert missing_capabilities(requests, both) == {}
 
 

@@ -10,8 +10,9 @@ from mcp_functions.handlers import catalog
 from mcp_functions.http.gateway import LambdaFunction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
@@ -20,7 +21,7 @@ class Answering(NamedTuple):
     """What stands in place of handlers: a front door that forwards nothing."""
 
     answer: Callable[[Request], Any]
-    catalog: Mapping[str, Any] = catalog.build(())
+    catalog: Catalog = catalog.build(())
     forward: Any = None
     showing: Any = None
 

@@ -14,11 +14,13 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from mcp_functions.handlers import lookup
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
+from mcp_functions.protocol.wire_types import Params
 from mcp_functions.tasks import task_requests
 from mcp_functions_harness import catalog
 from mcp_functions_harness.calling.terminal import Terminal, notification_text
@@ -46,7 +48,7 @@ class CalledServer(Server):
     """
 
     terminal: Terminal = field(kw_only=True)
-    catalog: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    catalog: Catalog | None = field(default=None, kw_only=True)
     _last_line: str = field(default="", init=False)  # the last line about a task
 
     def __post_init__(self) -> None:
@@ -56,7 +58,7 @@ class CalledServer(Server):
     def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
         """Return the entries of a list: "tools", "prompts" or "resourceTemplates"."""
         if self.catalog is not None:
-            return list(self.catalog[list_name])
+            return list(cast("Mapping[str, Any]", self.catalog)[list_name])
         return list(lists.read(self, [list_name])[list_name])
 
     def _write_status(self, task: Mapping[str, Any]) -> None:
@@ -82,7 +84,7 @@ class CalledServer(Server):
                 self.terminal.write(safe_line(line), dim=True)
         return response
 
-    def _folder(self, method: str, params: Mapping[str, Any]) -> str:
+    def _folder(self, method: str, params: Params) -> str:
         """Return the folder of the function whose route gets a request; "" for a URL, which gets all of them."""
         if self.catalog is None:
             return ""
@@ -124,7 +126,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
             ) as harness,
         ):
             function_catalog = catalog.describe(harness.functions.values(), harness.directory)
-            yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
+            yield CalledServer(harness.url, catalog=cast("Catalog", function_catalog), terminal=terminal)
     finally:
         logger.setLevel(level_before)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mcp_functions.handlers.catalog_types import Catalog
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 from mcp_functions_harness import catalog, environment, template

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from mcp_functions.handlers.catalog_types import Catalog
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import Response

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
-from mcp_functions.handlers.catalog_types import Catalog
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
 from mcp_functions.protocol.wire_types import ListEntry
@@ -19,7 +19,7 @@ from mcp_functions_harness.verification.server import Server
 Lists = dict[str, list[ListEntry]]  # each list by its name in the catalog, e.g. "tools"
 MAX_PAGES = 100  # pages of one list that are read
 # "tools" -> "tools/list"
-METHODS = {list_name: method for method, list_name in LIST_METHODS.items()}
+METHODS: Mapping[str, str] = {list_name: method for method, list_name in LIST_METHODS.items()}
 
 
 def check_lists(server: Server, project: Catalog) -> str:

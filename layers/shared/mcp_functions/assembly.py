@@ -21,7 +21,7 @@ from mcp_functions.settings import Settings, is_deployed
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Protocol
 
     from mcp_functions.dialects import FrontDoorDialects, FunctionDialects
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mcp_functions.dispatch.seal_factory import SealFactory
     from mcp_functions.handlers.base import Handler
     from mcp_functions.legacy import LegacyServer
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.seal.codec_adapter import Codec
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
         """What a front door is to its endpoint (`front_door.FrontDoor`)."""
 
         @property
-        def catalog(self) -> Mapping[str, Any]:
+        def catalog(self) -> Catalog:
             """The handlers of all functions."""
 
         def answer(self, request: Request) -> AnyResult:
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
         def forward(self, function: str, request: Request) -> ForwardedResponse:
             """Forward a request to the function in a folder."""
 
-        def showing(self, catalog: Mapping[str, Any]) -> Forwarder:
+        def showing(self, catalog: Catalog) -> Forwarder:
             """Return a front door with another catalog."""
 
 
@@ -174,7 +175,7 @@ def assemble(parts: Parts, front_door: Forwarder | None = None) -> Endpoint:
 
 
 def _make_translator(
-    parts: Parts, answer: Callable[[Request], AnyResult], catalog: Mapping[str, Any], front_door: Forwarder | None
+    parts: Parts, answer: Callable[[Request], AnyResult], catalog: Catalog, front_door: Forwarder | None
 ) -> FrontDoorDialects | FunctionDialects:
     """Make what translates the requests of dialects for `answer`, in a front door or in a function with handlers."""
     # few deployments have one
@@ -195,7 +196,7 @@ def _make_translator(
     return dialects.FunctionDialects(loaded, context)
 
 
-def _catalog_with_skills(parts: Parts) -> Mapping[str, Any] | None:
+def _catalog_with_skills(parts: Parts) -> Catalog | None:
     """Return the catalog of a function with `serve(skills=…)`; None for any other function."""
     if parts.options.skills is None or not is_deployed("skills"):
         return None
@@ -219,7 +220,7 @@ def _answer_per_caller(server: Any, settings: Settings) -> Callable[[Request], A
 
 
 def _answer_with_skills(
-    answer_other: Callable[[Request], AnyResult], catalog: Mapping[str, Any], parts: Parts
+    answer_other: Callable[[Request], AnyResult], catalog: Catalog, parts: Parts
 ) -> Callable[[Request], AnyResult]:
     """Return what answers requests about skills, and all others with `answer_other`."""
     file = parts.options.skills

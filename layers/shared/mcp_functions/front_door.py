@@ -32,12 +32,13 @@ from mcp_functions.protocol.constants import CALL_METHODS, DISCOVERY_METHODS, ME
 from mcp_functions.protocol.errors import FunctionStopped, MethodNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from os import PathLike
 
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.http.gateway import Clock
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import Model, ServerInfo
     from mcp_functions.settings import Settings
@@ -71,7 +72,8 @@ def serve_catalog(
         settings = read_settings()
         # importing pathlib makes the start a fifth slower
         with open(path, encoding="utf-8") as file:  # noqa: PTH123
-            catalog = {**json.load(file), "endpoint": description}
+            catalog: Catalog = json.load(file)
+        catalog["endpoint"] = description
         front_door = FrontDoor(catalog, settings, forwarding.CachedClient(forwarding.lambda_client), now=now)
         # without pathlib, as above
         beside = os.path.join(os.path.dirname(path), "skills.json")  # noqa: PTH118, PTH120
@@ -86,7 +88,7 @@ class FrontDoor:
 
     def __init__(
         self,
-        catalog: Mapping[str, Any],
+        catalog: Catalog,
         settings: Settings,
         get_client: Callable[[], Any],
         *,
@@ -116,7 +118,7 @@ class FrontDoor:
             **dict.fromkeys(CALL_METHODS, self._forward_call),  # tools, prompts and resources
         }
 
-    def showing(self, catalog: Mapping[str, Any]) -> FrontDoor:
+    def showing(self, catalog: Catalog) -> FrontDoor:
         """Return a front door with another catalog."""
         return FrontDoor(catalog, self._settings, self._get_client, now=self._now)
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.scopes import Hierarchy
+    from mcp_functions.protocol.wire_types import Implementation
 
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
@@ -264,7 +265,7 @@ class Settings:
         return self.auth_mode in {"jwt", "oauth"}
 
     @property
-    def server_info(self) -> dict[str, str]:
+    def server_info(self) -> Implementation:
         """The `serverInfo`, which every result contains."""
         return {"name": self.server_name, "version": self.server_version}
 

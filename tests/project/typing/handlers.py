@@ -38,6 +38,7 @@ from mcp_functions.handlers.resources import Resource
 from mcp_functions.handlers.tools import Tool
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.oauth.function import OAuthFunction
+from mcp_functions.protocol.wire_types import ListEntry
 
 
 class Point(BaseModel):
@@ -72,7 +73,7 @@ def total(numbers: list[Number], *, scale: Progress) -> Point:
     return Point(x=sum(numbers))
 
 
-assert_type(total.describe(), dict[str, Any])
+assert_type(total.describe(), ListEntry)
 
 
 @tool(camel_case=True)

@@ -7,7 +7,7 @@ kind serves names that the lists leave out.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.adopt import options
 from mcp_functions.adopt.handlers import AdoptedPrompt, AdoptedResource, AdoptedTemplate, AdoptedTool
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from mcp_functions.adopt.handlers import AdoptedHandler
+    from mcp_functions.protocol.catalog_types import ListName, Server
+    from mcp_functions.protocol.wire_types import ListEntry, ServerInfo
 
 KINDS: dict[str, type[AdoptedHandler]] = {
     "tools": AdoptedTool,
@@ -29,7 +31,7 @@ KINDS: dict[str, type[AdoptedHandler]] = {
     "resources": AdoptedResource,
     "resourceTemplates": AdoptedTemplate,
 }
-UNLISTED_ENTRY: dict[str, Any] = {}  # the entry of the handler for names that a list leaves out
+UNLISTED_ENTRY: ListEntry = {}  # the entry of the handler for names that a list leaves out
 MAX_PAGES = 1000  # pages of one list; a server whose cursors never end gets an error
 
 
@@ -113,16 +115,16 @@ class Scopes:
             handler.restricted_by = f"auth=require_scopes({', '.join(map(repr, own))}) of {handler.name_in_errors}"
 
 
-def _read_lists(adopted: AdoptedServer) -> dict[str, list[dict[str, Any]]]:
+def _read_lists(adopted: AdoptedServer) -> dict[ListName, list[ListEntry]]:
     """Read the lists that the server has; for each, its name ("tools", "prompts") -> its entries."""
-    lists = {}
+    lists: dict[ListName, list[ListEntry]] = {}
     for method, list_name in LIST_METHODS.items():
         if adopted.low_level.get_request_handler(method):
             lists[list_name] = _read_list(adopted, method, list_name)
     return lists
 
 
-def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
+def _read_list(adopted: AdoptedServer, method: str, list_name: ListName) -> list[ListEntry]:
     """Read one list; in the lifespan of the server only if that is needed, because a lifespan may open connections."""
     # Without the lifespan, a list that needs what the lifespan yields may raise anything.
     with suppress(Exception):
@@ -131,9 +133,9 @@ def _read_list(adopted: AdoptedServer, method: str, list_name: str) -> list[dict
     return _read_pages(adopted, method, list_name)
 
 
-def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dict[str, Any]]:
+def _read_pages(adopted: AdoptedServer, method: str, list_name: ListName) -> list[ListEntry]:
     """Read all pages of a list."""
-    entries: list[dict[str, Any]] = []
+    entries: list[ListEntry] = []
     params: dict[str, Any] = {}
     cursors: set[str] = set()
     while len(cursors) < MAX_PAGES:
@@ -151,19 +153,23 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: str) -> list[dic
     raise ValueError(message)
 
 
-def _describe(adopted: AdoptedServer, lists: Mapping[str, list[dict[str, Any]]]) -> dict[str, Any]:
+def _describe(adopted: AdoptedServer, lists: Mapping[ListName, list[ListEntry]]) -> Server:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
-    order = {}
+    order: dict[ListName, list[str]] = {}
     for list_name, entries in lists.items():
         key_field = KINDS[list_name].key_field
-        order[list_name] = [str(entry[key_field]) for entry in entries]
+        order[list_name] = [str(entry.get(key_field)) for entry in entries]
     server = adopted.low_level
     extensions = adopted.capabilities.extensions
-    about: dict[str, Any] = {
-        "serverInfo": server.server_info_stamp,
-        "instructions": server.instructions,
-        # The tasks of the server's library are not served.
-        "extensions": {name: own for name, own in (extensions or {}).items() if name != EXTENSION_TASKS},
-        "order": order,
-    }
-    return {name: value for name, value in about.items() if value}
+    # The tasks of the server's library are not served.
+    served = {name: own for name, own in (extensions or {}).items() if name != EXTENSION_TASKS}
+    about: Server = {}
+    if server.server_info_stamp:
+        about["serverInfo"] = cast("ServerInfo", server.server_info_stamp)
+    if server.instructions:
+        about["instructions"] = server.instructions
+    if served:
+        about["extensions"] = served
+    if order:
+        about["order"] = order
+    return about

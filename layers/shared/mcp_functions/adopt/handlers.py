@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.adopt.server import AdoptedServer
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import ListEntry
     from mcp_functions.rounds.round import Round
 
 # the name of a handler without an entry, in errors and in the log
@@ -60,7 +61,7 @@ class AdoptedHandler(Handler[..., Any]):
     # whether it may ask in the middle of its work, and then runs again from its first line
     replays = False
 
-    def __init__(self, server: AdoptedServer, entry: Mapping[str, Any]) -> None:
+    def __init__(self, server: AdoptedServer, entry: ListEntry) -> None:
         """Read the entry; the server is not called. `adopt` sets its own options.
 
         Args:
@@ -68,7 +69,7 @@ class AdoptedHandler(Handler[..., Any]):
             entry: the handler's entry in the list, as the server writes it; empty for names that the list leaves out.
         """
         self._server = server
-        self._entry = dict(entry)
+        self._entry = entry.copy()
         self.key = str(entry.get(self.key_field, UNLISTED_KEY))
         self.name = str(entry.get("name", UNLISTED_KEY))
         # Errors and the log do not quote a name that is not listed: the client may have made it up.
@@ -77,9 +78,9 @@ class AdoptedHandler(Handler[..., Any]):
         self.has_completers = server.capabilities.completions is not None
         self.header_arguments = header_parameters.find(entry.get("inputSchema", {}))
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Return the handler's entry, as the server lists it; empty without one."""
-        return dict(self._entry)
+        return self._entry.copy()
 
     def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
         """Run one round of a request.

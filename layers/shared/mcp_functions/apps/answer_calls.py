@@ -19,10 +19,9 @@ from mcp_functions.seal.request_state import RoundStart
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Principal, Request
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
     from mcp_functions.seal.binding import Binding
     from mcp_functions.seal.request_state import RequestStates
 
@@ -38,7 +37,7 @@ class AnswerCall(NamedTuple):
     is_check: bool  # True if the form only asks whether the state can still be used
 
 
-def find_answer_tool(name: str, declared: Mapping[str, Any]) -> AnswerTool:
+def find_answer_tool(name: str, declared: ClientCapabilities) -> AnswerTool:
     """Return the answer tool of a name, by the suffix.
 
     Raises:
@@ -84,7 +83,7 @@ def open_call(
     first_arguments = verified.record.get(ARGUMENTS_KEY)
     if not isinstance(first_arguments, dict):  # a state for an answer tool always has them
         raise InvalidRequestState(reason="claims")
-    params = {
+    params: Params = {
         "name": tool,
         "arguments": first_arguments,
         "requestState": state,

@@ -12,7 +12,11 @@ A tool has at most two of them:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ListEntry, Schema
+
 
 from mcp_functions.tuples import NamedTuple
 
@@ -32,7 +36,7 @@ class AnswerTool(NamedTuple):
 FORM = AnswerTool(suffix="-form", answered_by="app", label=b"ks1/app", method="apps/answer")
 MODEL = AnswerTool(suffix="-answer", answered_by="model", label=b"ks1/words", method="words/answer")
 
-ANSWER_SCHEMA: dict[str, Any] = {
+ANSWER_SCHEMA: Schema = {
     "type": "object",
     "properties": {
         "action": {"type": "string", "enum": ["accept", "decline", "cancel"]},
@@ -40,7 +44,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
     },
     "required": ["action"],
 }
-MODEL_SCHEMA: dict[str, Any] = {
+MODEL_SCHEMA: Schema = {
     "type": "object",
     "properties": {
         "state": {"type": "string", "description": "As the pending result has it, unchanged"},
@@ -48,11 +52,11 @@ MODEL_SCHEMA: dict[str, Any] = {
     },
     "required": ["state"],
 }
-CHECK_SCHEMA = {"type": "boolean", "description": "Only ask whether the state can still be used"}
-FORM_SCHEMA = {**MODEL_SCHEMA, "properties": {**MODEL_SCHEMA["properties"], "check": CHECK_SCHEMA}}
+CHECK_SCHEMA: Schema = {"type": "boolean", "description": "Only ask whether the state can still be used"}
+FORM_SCHEMA: Schema = {**MODEL_SCHEMA, "properties": {**MODEL_SCHEMA["properties"], "check": CHECK_SCHEMA}}
 
 
-def describe_form_tool(tool: str) -> dict[str, Any]:
+def describe_form_tool(tool: str) -> ListEntry:
     """Write the entry of `<tool>-form` in `tools/list`."""
     return {
         "name": f"{tool}{FORM.suffix}",
@@ -62,7 +66,7 @@ def describe_form_tool(tool: str) -> dict[str, Any]:
     }
 
 
-def describe_model_tool(tool: str) -> dict[str, Any]:
+def describe_model_tool(tool: str) -> ListEntry:
     """Write the entry of `<tool>-answer` in `tools/list`."""
     text = (
         f"Continue a call of {tool} that is not finished. Pass on what the user has answered, and never answer in the "

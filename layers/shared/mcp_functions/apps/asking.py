@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.apps.answer_tools import AnswerTool
     from mcp_functions.protocol.messages import Request
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
 # Parts of the texts for the model.
@@ -60,7 +60,7 @@ def choose_answer_tool(
 
 
 def _usable_answer_tool(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: Mapping[str, Any], last: AnswerTool | None
+    handler: AskingHandler, questions: Mapping[str, JSONObject], declared: ClientCapabilities, last: AnswerTool | None
 ) -> AnswerTool | None:
     """Return the answer tool for some questions, or None; `declared` has the client's capabilities."""
     if any(question["method"] != "elicitation/create" for question in questions.values()):

@@ -5,6 +5,11 @@ A host shows the page in a frame beside a pending result, and gives it that resu
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ListEntry
+
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,7 @@ DAY_MS = 24 * 3600 * 1000
 UI: dict[str, Any] = {"ui": {"prefersBorder": True}}
 
 
-def entry() -> dict[str, Any]:
+def entry() -> ListEntry:
     """Write the entry of the form in `resources/list`, so that a host can review it before it shows it."""
     text = "The form in which a person answers the questions of this server's tools"
     return {

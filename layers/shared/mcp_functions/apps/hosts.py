@@ -8,13 +8,13 @@ declare elicitation.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol.constants import META_CLIENT_INFO, META_CLIENT_REVISION
 from mcp_functions.protocol.messages import shows_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Meta
 
 
 # By the client's name: the last version that is known to stop, when that was seen, and the issue.
@@ -24,7 +24,7 @@ STOPPING_HOSTS = {
 }
 
 
-def continues_calls(meta: Mapping[str, Any], declared: Mapping[str, Any]) -> bool:
+def continues_calls(meta: Meta, declared: ClientCapabilities) -> bool:
     """Tell whether a client repeats a request whose result has no question.
 
     Args:

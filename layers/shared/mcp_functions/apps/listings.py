@@ -14,7 +14,7 @@ Some tools are for apps alone. Clients without MCP Apps do not see them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.apps import form
 from mcp_functions.apps.answer_tools import describe_form_tool, describe_model_tool
@@ -24,7 +24,8 @@ from mcp_functions.protocol.messages import shows_apps, shows_forms, value_at
 from mcp_functions.tuples import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.wire_types import ListEntry, Meta
 
 
 class View(NamedTuple):
@@ -36,14 +37,14 @@ class View(NamedTuple):
     model_tools: frozenset[str] = frozenset()  # the tools that get `<tool>-answer`
 
 
-def view_of(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View | None:
+def view_of(catalog: Catalog, meta: Meta) -> View | None:
     """Return a client's view, by the `_meta` of its request; None if the client sees the catalog unchanged."""
     view = _choose_view(catalog, meta)
     is_changed = view.has_form or view.model_tools or catalog.get("apps")
     return view if is_changed else None
 
 
-def _choose_view(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View:
+def _choose_view(catalog: Catalog, meta: Meta) -> View:
     declared = meta.get(META_CLIENT_CAPABILITIES)
     if not isinstance(declared, dict):
         declared = {}
@@ -60,9 +61,9 @@ def _choose_view(catalog: Mapping[str, Any], meta: Mapping[str, Any]) -> View:
     return View(hides_app_tools=True, model_tools=passed_on if continues_calls(meta, declared) else asking)
 
 
-def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
+def show(catalog: Catalog, view: View) -> Catalog:
     """Return a catalog as the clients of a view see it."""
-    tools = []
+    tools: list[ListEntry] = []
     for entry in catalog["tools"]:
         name = entry["name"]
         if view.hides_app_tools and is_app_only(entry):
@@ -79,19 +80,20 @@ def show(catalog: Mapping[str, Any], view: View) -> dict[str, Any]:
     return {**catalog, "tools": _by_name(tools), "resources": _by_name(resources), "has_form": view.has_form}
 
 
-def is_app_only(entry: Mapping[str, Any]) -> bool:
+def is_app_only(entry: ListEntry) -> bool:
     """Tell whether only apps may call a tool."""
     visibility = value_at(entry, "_meta", "ui", "visibility")
     return visibility is not None and "model" not in visibility
 
 
-def _by_name(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_name(entries: list[ListEntry]) -> list[ListEntry]:
     return sorted(entries, key=lambda entry: str(entry["name"]))
 
 
-def _with_form(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _with_form(entry: ListEntry) -> ListEntry:
     """Link a tool to the form. The linked entry has no `outputSchema`: a result that asks has no structured content."""
-    linked = {name: value for name, value in entry.items() if name != "outputSchema"}
+    linked = entry.copy()
+    linked.pop("outputSchema", None)
     ui = value_at(entry, "_meta", "ui")
     if not isinstance(ui, dict):
         ui = {}

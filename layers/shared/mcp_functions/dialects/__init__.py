@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
+from mcp_functions.handlers.catalog import LIST_NAMES
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
@@ -27,11 +28,12 @@ from mcp_functions.protocol.constants import (
 from mcp_functions.protocol.errors import InvalidRequestState, MethodNotFound, Misconfigured, StateTooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from mcp_functions.dialects.dialect import Dialect
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.http.exchange import Continuation
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, ForwardedResponse, Request
     from mcp_functions.protocol.wire_types import JSONValue
 
@@ -71,7 +73,7 @@ class FrontDoorDialects(NamedTuple):
     """The dialects of a front door, which opens no token: it reads only the folder with which a token begins."""
 
     dialects: list[Dialect]
-    catalog: Mapping[str, Any]  # which function has which tool, prompt or resource
+    catalog: Catalog  # which function has which tool, prompt or resource
     answer_modern: Callable[[Request], AnyResult]  # answers a request of the released revision
     # sends a request to the function in a folder
     forward: Callable[[str, Request], ForwardedResponse]
@@ -107,8 +109,8 @@ class FrontDoorDialects(NamedTuple):
     def _message_to_forward(self, http: HttpRequest, token: str) -> Continuation:
         """Return a message with the id null, which `answer` forwards to the function that made a token."""
         folder, _dot, _sealed = token.partition(".")
-        # catalog["functions"] is {"tools": {name: folder, …}, "prompts": {name: folder, …}, …}.
-        known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
+        functions = self.catalog["functions"]
+        known_folders = {known for list_name in LIST_NAMES for known in functions[list_name].values()}
         if folder not in known_folders:
             raise InvalidRequestState(reason="unknown_function")
         meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}

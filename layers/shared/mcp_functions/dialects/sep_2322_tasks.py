@@ -35,13 +35,14 @@ if TYPE_CHECKING:
 
     from mcp_functions.dialects.dialect import DialectContext
     from mcp_functions.protocol.messages import AnyResult, Request
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Meta, Params
     from mcp_functions.seal.request_state import RequestStates
 
 NAME = "sep-2322-tasks"
 METHODS = ("tasks/get", "tasks/result", "tasks/input_response", "tasks/cancel")
 RELATED = "io.modelcontextprotocol/related-task"  # the member of `_meta` that names a task
 # All capabilities that a question may need. A `tasks/get` that declares them succeeds whatever the task asks.
-ALL_CAPABILITIES: dict[str, Any] = {
+ALL_CAPABILITIES: ClientCapabilities = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
@@ -91,8 +92,7 @@ def _call(context: DialectContext, request: Request) -> AnyResult:
     if "task" not in request.params:
         return _call_without_task(context, request)
     extended = _with_extension(request, request.capabilities)
-    wanted = {META_TASK_TTL: _ttl(request.params["task"])}
-    meta = {**extended.params["_meta"], **wanted}
+    meta: Meta = {**extended.params["_meta"], META_TASK_TTL: _ttl(request.params["task"])}
     result = context.answer_modern(extended.with_params({**extended.params, "_meta": meta}))
     if not isinstance(result, Result) or result.result.get("resultType") != "task":
         return result  # the tool does not run as a task, or asks first
@@ -120,9 +120,7 @@ class TaskRequest(NamedTuple):
     request: Request
     task_id: str
 
-    def send(
-        self, method: str, capabilities: Mapping[str, Any], params: Mapping[str, Any] | None = None
-    ) -> Mapping[str, Any]:
+    def send(self, method: str, capabilities: ClientCapabilities, params: Params | None = None) -> Mapping[str, Any]:
         """Send a request of the extension about the task, as a client with these capabilities; return its result."""
         request = _with_extension(self.request, capabilities)
         params = {"taskId": self.task_id, **(params or {}), "_meta": request.params["_meta"]}
@@ -216,13 +214,13 @@ class TaskRequest(NamedTuple):
         return Binding(self.context.audience, "tasks/input_response", self.task_id, "", principal)
 
 
-def _with_extension(request: Request, capabilities: Mapping[str, Any]) -> Request:
+def _with_extension(request: Request, capabilities: ClientCapabilities) -> Request:
     """Return the request of a client that declares these capabilities and the extension."""
     extensions = capabilities.get("extensions")
     if not isinstance(extensions, dict):
         extensions = {}
-    declared = {**capabilities, "extensions": {**extensions, EXTENSION_TASKS: {}}}
-    meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: declared}
+    declared: ClientCapabilities = {**capabilities, "extensions": {**extensions, EXTENSION_TASKS: {}}}
+    meta: Meta = {**request.params["_meta"], META_CLIENT_CAPABILITIES: declared}
     return request.with_params({**request.params, "_meta": meta})
 
 

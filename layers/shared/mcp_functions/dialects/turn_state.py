@@ -12,7 +12,7 @@ the call and expires, so a client that holds a token can do nothing else with it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions import observability
 from mcp_functions.protocol import headers, results
@@ -97,7 +97,7 @@ def label(format_name: str) -> bytes:
 
 def call_parts(request: Request) -> dict[str, Any]:
     """Return the parts of a call that `repeat_call` needs."""
-    meta = request.params["_meta"]
+    meta = cast("dict[str, Any]", request.params["_meta"])
     return {
         "id": request.message["id"],
         "method": request.method,
@@ -113,7 +113,7 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: Mapping[str, Any]) -> Co
     method = call["method"]
     answered = {"inputResponses": dict(answers), "requestState": turn.request_state}
     params = {**call["params"], **answered, "_meta": call["meta"]}
-    message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
+    message = cast("JSONRPCRequest", {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params})
     name = call["params"][CALL_METHODS[method]]  # the tool, prompt or resource
     expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}
     # The received headers win. If one contradicts the call, the released revision refuses the request.

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.completions import CompletableHandler
     from mcp_functions.handlers.lists import Lists
     from mcp_functions.handlers.lookup import Target
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import Params
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.methods import Tasks
 
@@ -44,7 +46,7 @@ class Dispatcher:
         settings: Settings,
         make_conversations: Callable[[], Conversations],
         tasks: Tasks | None = None,
-        shown: Mapping[str, Any] | None = None,
+        shown: Catalog | None = None,
     ) -> None:
         """Index the handlers and build their catalog.
 
@@ -75,7 +77,7 @@ class Dispatcher:
             **dict.fromkeys(CALL_METHODS, self._call),  # tools, prompts and resources
         }
 
-    def showing(self, shown: Mapping[str, Any]) -> Dispatcher:
+    def showing(self, shown: Catalog) -> Dispatcher:
         """Return a dispatcher of the same handlers with another catalog."""
         handlers = tuple(self._handlers.values())
         return Dispatcher(handlers, self._settings, self._conversations, self._tasks, shown)
@@ -194,7 +196,7 @@ def _run_alone(request: Request, handler: Handler[..., Any]) -> dict[str, Any]:
         return crash_result(handler, crash)
 
 
-def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any], *, is_hidden: bool) -> Mapping[str, Any]:
+def _limit_caching(result: Mapping[str, Any], params: Params, *, is_hidden: bool) -> Mapping[str, Any]:
     """Forbid clients to cache a result that depends on more than the URI, and caches to share what is hidden.
 
     "results of requests that carry inputResponses or requestState MUST NOT be cached" (server/utilities/caching).
@@ -207,7 +209,7 @@ def _limit_caching(result: Mapping[str, Any], params: Mapping[str, Any], *, is_h
     return result
 
 
-def _check_params(method: str, params: Mapping[str, Any]) -> None:
+def _check_params(method: str, params: Params) -> None:
     """Check the shapes of the params that every call may have.
 
     Raises:

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from typing import Self
 
     from mcp_functions.handlers.hooks import Hook
+    from mcp_functions.protocol.catalog_types import Server
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import ListEntry, Params
     from mcp_functions.rounds.round import Round
 
 # What a client gets if it sends the request of a round a second time: "replay", the same result again; or an error.
@@ -44,7 +46,8 @@ class Handler(Generic[P, R]):
     # token, so it then refuses each call.
     restricted_by = ""
     camel_case = False  # whether the names in its arguments and forms are camelCase on the wire
-    server_description: Mapping[str, Any] = {}  # the `instructions` and `serverInfo` of its server
+    # the `instructions` and `serverInfo` of its server; nobody changes it in place
+    server_description: Server = {}  # noqa: RUF012
     has_completers = False  # whether it completes arguments while a user types them
     logs = False  # whether it can send log messages to the client
     around: Hook | None = None  # the hook that runs around its function
@@ -78,9 +81,7 @@ class Handler(Generic[P, R]):
     ask_in_words: Sequence[str] = ()  # the keys of the questions that the model may ask in the chat
     is_app_only = False  # whether only an app may call the tool, and not the model
 
-    def with_options(
-        self, server_description: Mapping[str, Any], errors: frozenset[type[Exception]], around: Hook | None
-    ) -> Self:
+    def with_options(self, server_description: Server, errors: frozenset[type[Exception]], around: Hook | None) -> Self:
         """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
 
         Args:
@@ -105,11 +106,11 @@ class Handler(Generic[P, R]):
         """Whether its Lambda needs the DynamoDB table, which records rounds that ran, and tasks."""
         return bool(self.single_use or self.task)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Write its entry in the list of its kind."""
         raise NotImplementedError
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
         """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:

@@ -32,7 +32,7 @@ the catalog of its own handlers: its tools, prompts and resources. The members o
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.settings import is_deployed
 
@@ -40,17 +40,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.protocol.catalog_types import Catalog, Hidden, ListName, Properties, PropertyOfTools, Server
+    from mcp_functions.protocol.wire_types import Implementation, ListEntry, ServerInfo
 
-LISTS_BY_KIND = {
+LISTS_BY_KIND: Mapping[str, ListName] = {
     "tool": "tools",
     "prompt": "prompts",
     "resource": "resources",
     "resource_template": "resourceTemplates",
 }
-LIST_NAMES = tuple(LISTS_BY_KIND.values())
+LIST_NAMES: tuple[ListName, ...] = ("tools", "prompts", "resources", "resourceTemplates")
 UNLISTED_KEY = "*"  # see "functions" above
 # The members that list what has a property: the tools that ask, for example.
-PROPERTIES_OF_TOOLS = ("asks", "formless", "relays", "apps")
+PROPERTIES_OF_TOOLS: tuple[PropertyOfTools, ...] = ("asks", "formless", "relays", "apps")
 PROPERTIES = ("scopes", "tasks", *PROPERTIES_OF_TOOLS)
 # Those of them that an optional room reads, by the folder of the room.
 PROPERTIES_BY_ROOM = {"apps": PROPERTIES_OF_TOOLS, "tasks": ("tasks",), "skills": ("skills",)}
@@ -58,12 +60,12 @@ PROPERTIES_BY_ROOM = {"apps": PROPERTIES_OF_TOOLS, "tasks": ("tasks",), "skills"
 ANSWER_TOOL_SUFFIXES = ("-form", "-answer")
 
 
-def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> dict[str, Any]:
+def build(handlers: Iterable[Handler[..., Any]], folder: str = "") -> Catalog:
     """Describe the handlers of one function; `folder` is its folder."""
     return build_project({folder: handlers})
 
 
-def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[str, Any]:
+def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> Catalog:
     """Describe the handlers of several functions, by the folder of each.
 
     Raises:
@@ -71,20 +73,30 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     """
     served = [(folder, handler) for folder, handlers in functions.items() for handler in handlers]
     handlers = [handler for _folder, handler in served]
-    servers: list[Mapping[str, Any]] = []
+    servers: list[Server] = []
     for handler in handlers:  # every handler of a server has the same description
         if handler.server_description and handler.server_description not in servers:
             servers.append(handler.server_description)
-    catalog: dict[str, Any] = {list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES}
-    catalog["functions"] = {list_name: _folders(served, list_name) for list_name in LIST_NAMES}
-    catalog["completions"] = any(handler.has_completers for handler in handlers)
-    catalog["logging"] = any(handler.logs for handler in handlers)
+    catalog: Catalog = {
+        "tools": _entries(handlers, "tools", servers),
+        "prompts": _entries(handlers, "prompts", servers),
+        "resources": _entries(handlers, "resources", servers),
+        "resourceTemplates": _entries(handlers, "resourceTemplates", servers),
+        "functions": {
+            "tools": _folders(served, "tools"),
+            "prompts": _folders(served, "prompts"),
+            "resources": _folders(served, "resources"),
+            "resourceTemplates": _folders(served, "resourceTemplates"),
+        },
+        "completions": any(handler.has_completers for handler in handlers),
+        "logging": any(handler.logs for handler in handlers),
+    }
     if servers:
         catalog["servers"] = servers
     methods = _extension_methods(served)
     if methods:
         catalog["methods"] = methods
-    catalog.update(_properties(served))
+    catalog |= cast("Catalog", _properties(served))
     hidden = _hidden(handlers, servers)
     if hidden:
         catalog["hidden"] = hidden
@@ -92,9 +104,7 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> dict[
     return catalog
 
 
-def _entries(
-    handlers: Iterable[Handler[..., Any]], list_name: str, servers: Iterable[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def _entries(handlers: Iterable[Handler[..., Any]], list_name: ListName, servers: Iterable[Server]) -> list[ListEntry]:
     """Sort the entries of a list: first our own by name, then those of adopted servers as these order them.
 
     Servers "SHOULD return tools in a deterministic order" (server/tools): a client's cached prompt then stays valid.
@@ -112,7 +122,7 @@ def _entries(
     return own + adopted
 
 
-def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: str) -> dict[str, str]:
+def _folders(served: Iterable[tuple[str, Handler[..., Any]]], list_name: ListName) -> dict[str, str]:
     """Return the folder of the function that serves each name of a list, sorted by name."""
     folders: dict[str, list[str]] = {}
     for folder, handler in served:
@@ -138,7 +148,7 @@ def _extension_methods(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[
     return {method: first for method, (first, *others) in sorted(folders.items()) if not others}
 
 
-def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, list[str]]:
+def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> Properties:
     """Write the members of PROPERTIES: for each, the names of what has the property. An empty member is left out."""
     found: dict[str, set[str]] = {member: set() for member in PROPERTIES}
     for folder, handler in served:
@@ -153,12 +163,12 @@ def _properties(served: Iterable[tuple[str, Handler[..., Any]]]) -> dict[str, li
             found["relays"].add(handler.name)
         if handler.is_app_only:
             found["apps"].add(handler.name)
-    return {member: sorted(names) for member, names in found.items() if names}
+    return cast("Properties", {member: sorted(names) for member, names in found.items() if names})
 
 
-def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Server]) -> Hidden:
     """Return the scopes of what only callers with these scopes see, by list and key; {} if nothing is hidden."""
-    hidden: dict[str, Any] = {}
+    hidden: Hidden = {}
     for handler in handlers:
         if handler.hide_without_scopes:
             hidden.setdefault(LISTS_BY_KIND[handler.kind], {})[handler.key] = sorted(handler.scopes)
@@ -172,7 +182,7 @@ def _hidden(handlers: Iterable[Handler[..., Any]], servers: Iterable[Mapping[str
     return hidden
 
 
-def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
+def _check_answer_tools(catalog: Catalog) -> None:
     """Refuse a tool that has the name of another tool's answer tool."""
     for tool in catalog.get("asks", ()):
         for suffix in ANSWER_TOOL_SUFFIXES:
@@ -182,18 +192,19 @@ def _check_answer_tools(catalog: Mapping[str, Any]) -> None:
                 raise ValueError(message)
 
 
-def deployed_part(catalog: Mapping[str, Any]) -> Mapping[str, Any]:
+def deployed_part(catalog: Catalog) -> Catalog:
     """Return a catalog without the features whose folders were deleted from the layer."""
     missing = {member for room, members in PROPERTIES_BY_ROOM.items() if not is_deployed(room) for member in members}
-    return {member: value for member, value in catalog.items() if member not in missing} if missing else catalog
+    kept = {member: value for member, value in catalog.items() if member not in missing}
+    return cast("Catalog", kept) if missing else catalog
 
 
-def key_of(entry: Mapping[str, Any]) -> str:
+def key_of(entry: ListEntry) -> str:
     """Return the key of an entry, which requests contain: its URI template, its URI, or else its name."""
     return str(entry.get("uriTemplate") or entry.get("uri") or entry["name"])
 
 
-def describe_server(instructions: str | None, server_info: object) -> dict[str, Any]:
+def describe_server(instructions: str | None, server_info: object) -> Server:
     """Read what an author writes about a server.
 
     Raises:
@@ -202,18 +213,18 @@ def describe_server(instructions: str | None, server_info: object) -> dict[str, 
     if not isinstance(instructions, str | None):
         message = "instructions is text"
         raise TypeError(message)
-    description: dict[str, Any] = {}
+    description: Server = {}
     if instructions:
         description["instructions"] = instructions
     if server_info is not None:
         # most functions do not set it
         from mcp_functions.protocol import hints
 
-        description["serverInfo"] = hints.read_server_info(server_info)
+        description["serverInfo"] = cast("ServerInfo", hints.read_server_info(server_info))
     return description
 
 
-def server_info(catalog: Mapping[str, Any], default: Mapping[str, Any]) -> Mapping[str, Any]:
+def server_info(catalog: Catalog, default: Implementation) -> Implementation:
     """Return the `serverInfo` of results.
 
     It is the deployment's (`default`). If exactly one function or adopted server has a `serverInfo`, its members

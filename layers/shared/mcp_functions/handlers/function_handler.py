@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import update_wrapper
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.handlers import signatures
 from mcp_functions.handlers.base import Handler, P, R, require, to_seconds
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
     from typing import TypedDict
 
-    from mcp_functions.protocol.wire_types import Icon, Model
+    from mcp_functions.protocol.wire_types import Icon, ListEntry, Model
     from mcp_functions.rounds.round import Round
 
     class HandlerOptions(TypedDict, total=False):
@@ -134,10 +134,10 @@ class FunctionHandler(Handler[P, R]):
         """Whether the function has parameters after `*`, tasks or a hook."""
         return bool(self._signature.injection or self.task or self.around)
 
-    def write_entry(self, **fields: object) -> dict[str, Any]:
+    def write_entry(self, **fields: object) -> ListEntry:
         """Write its entry in a list, with the fields of its kind. A field that is None is left out."""
         entry = {**self._entry, **fields}
-        return {field: content for field, content in entry.items() if content is not None}
+        return cast("ListEntry", {field: content for field, content in entry.items() if content is not None})
 
     def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         """Run the author's function, inside the hook if there is one, and return its value.

@@ -19,9 +19,11 @@ from mcp_functions.protocol.json_writer import dumps
 from mcp_functions.protocol.messages import Result, complete, shows_forms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
 
     from mcp_functions.apps.listings import View
+    from mcp_functions.protocol.catalog_types import Catalog, ListName
+    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta, Params, SkillEntry
     from mcp_functions.settings import Settings
 
 # The capability that `server/discover` declares for each list.
@@ -31,7 +33,7 @@ CAPABILITIES = {"tools": "tools", "prompts": "prompts", "resources": "resources"
 class Lists:
     """Answers `server/discover` and the list methods. It writes the JSON of each first page once, and keeps it."""
 
-    def __init__(self, catalog: Mapping[str, Any], settings: Settings) -> None:
+    def __init__(self, catalog: Catalog, settings: Settings) -> None:
         """Take the catalog and the settings.
 
         A front door adds its own description to the catalog, as the member "endpoint". Its instructions come before
@@ -45,7 +47,7 @@ class Lists:
         self._server_info = server_info(catalog, settings.server_info)
         self._first_pages: dict[tuple[View | None, str], Result] = {}  # by view and method
 
-    def answer(self, method: str, params: Mapping[str, Any]) -> Result:
+    def answer(self, method: str, params: Params) -> Result:
         """Answer `server/discover` or a list method.
 
         Raises:
@@ -59,7 +61,7 @@ class Lists:
             self._first_pages[view, method] = self._write(view, method, params)
         return self._first_pages[view, method]
 
-    def _view_of(self, meta: Mapping[str, Any]) -> View | None:
+    def _view_of(self, meta: Meta) -> View | None:
         """Return the client's view of the catalog; None if the client sees the catalog unchanged."""
         capabilities = meta.get(constants.META_CLIENT_CAPABILITIES)
         shows_questions = isinstance(capabilities, dict) and shows_forms(capabilities)
@@ -72,7 +74,7 @@ class Lists:
 
         return listings.view_of(self._catalog, meta)
 
-    def _write(self, view: View | None, method: str, params: Mapping[str, Any]) -> Result:
+    def _write(self, view: View | None, method: str, params: Params) -> Result:
         """Write the result of a method, and its JSON."""
         catalog = self._catalog
         cache = self._settings.cache
@@ -90,10 +92,10 @@ class Lists:
         result = complete({**result, **cache}, self._server_info)
         return Result(result, text=dumps(result))
 
-    def _discover(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
+    def _discover(self, catalog: Catalog) -> dict[str, Any]:
         """Answer `server/discover`."""
         # Neither `listChanged` nor `subscribe` is advertised: no Lambda runs long enough to send a notification later.
-        capabilities: dict[str, Any] = {capability: {} for capability in _list_capabilities(catalog)}
+        capabilities: JSONObject = {capability: {} for capability in _list_capabilities(catalog)}
         for capability in ("completions", "logging"):
             if catalog[capability]:
                 capabilities[capability] = {}
@@ -107,7 +109,7 @@ class Lists:
             result["instructions"] = self._instructions
         return result
 
-    def _page(self, catalog: Mapping[str, Any], list_name: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _page(self, catalog: Catalog, list_name: ListName, params: Params) -> dict[str, Any]:
         """Answer one page of a list (server/utilities/pagination).
 
         Raises:
@@ -119,7 +121,7 @@ class Lists:
         return page(list_name, catalog[list_name], params, self._settings.page_size)
 
 
-def page(list_name: str, entries: list[dict[str, Any]], params: Mapping[str, Any], size: int) -> dict[str, Any]:
+def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], params: Params, size: int) -> dict[str, Any]:
     """Return the page of a list that the cursor in the params names: the first one without a cursor.
 
     Raises:
@@ -134,14 +136,14 @@ def page(list_name: str, entries: list[dict[str, Any]], params: Mapping[str, Any
     return found
 
 
-def _list_capabilities(catalog: Mapping[str, Any]) -> list[str]:
+def _list_capabilities(catalog: Catalog) -> list[str]:
     """List the capabilities that the handlers of a catalog have: "tools", "prompts" or "resources"."""
     # An adopted server can serve a name without an entry, and the toolkit's form has an entry without a function.
     lists = [list_name for list_name in LIST_NAMES if catalog[list_name] or catalog["functions"][list_name]]
     return [CAPABILITIES[list_name] for list_name in lists]
 
 
-def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
+def _extensions(catalog: Catalog) -> dict[str, Any]:
     """Return the extensions that the server advertises. A catalog may contain servers of other libraries (`adopt`)."""
     extensions: dict[str, Any] = {}
     for server in catalog.get("servers", ()):
@@ -155,7 +157,7 @@ def _extensions(catalog: Mapping[str, Any]) -> dict[str, Any]:
     return extensions
 
 
-def _find_start(entries: list[dict[str, Any]], cursor: object, size: int) -> int:
+def _find_start(entries: Sequence[ListEntry | SkillEntry], cursor: object, size: int) -> int:
     """Find the index of the first entry on the page of a cursor."""
     for start in range(size, len(entries), size):
         if cursor == _cursor(entries, start):
@@ -164,7 +166,7 @@ def _find_start(entries: list[dict[str, Any]], cursor: object, size: int) -> int
     raise UnknownName(message="Unknown cursor")
 
 
-def _cursor(entries: list[dict[str, Any]], start: int) -> str:
+def _cursor(entries: Sequence[ListEntry | SkillEntry], start: int) -> str:
     """Write the cursor of the page that begins at an index: a hash of all names in the list, and the index.
 
     A deployment that adds or removes names makes older cursors invalid, because of the hash. A cursor without a hash

@@ -26,13 +26,15 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from mcp_functions.protocol.catalog_types import Catalog, ListName
     from mcp_functions.protocol.header_parameters import HeaderParameters
+    from mcp_functions.protocol.wire_types import Implementation, Params
 
 
 class Target(NamedTuple):
     """The handler that a request names."""
 
-    list_name: str  # the list with its entry: "tools", for example
+    list_name: ListName  # the list with its entry: "tools", for example
     # its name, URI or URI template; UNLISTED_KEY if an adopted server serves it, and does not list it
     key: str
     folder: str  # the folder of the Lambda function that serves it
@@ -40,7 +42,7 @@ class Target(NamedTuple):
     answer_tool: str = ""
 
 
-def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Target:
+def find(catalog: Catalog, method: str, params: Params) -> Target:
     """Find the handler that a `tools/call`, `prompts/get` or `resources/read` names.
 
     Raises:
@@ -51,8 +53,8 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     """
     if method == "resources/read":
         return _find_resource(catalog, params)
-    list_name = "tools" if method == "tools/call" else "prompts"
-    folders: Mapping[str, str] = catalog["functions"][list_name]
+    list_name: ListName = "tools" if method == "tools/call" else "prompts"
+    folders = catalog["functions"][list_name]
     if not folders:
         raise MethodNotFound
     name = _text_param(params, "name")
@@ -66,7 +68,7 @@ def find(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> 
     raise UnknownName(message=f"Unknown {list_name.removesuffix('s')}")
 
 
-def _find_resource(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+def _find_resource(catalog: Catalog, params: Params) -> Target:
     """Find the resource with a URI, or else the first template that matches it."""
     resources: Mapping[str, str] = catalog["functions"]["resources"]
     templates: Mapping[str, str] = catalog["functions"]["resourceTemplates"]
@@ -115,7 +117,7 @@ def _matches(template: str, uri: str) -> bool:
         return False
 
 
-def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Target:
+def find_reference(catalog: Catalog, params: Params) -> Target:
     """Find the handler that the `ref` of a `completion/complete` names: a prompt, a URI template, or a URI.
 
     Raises:
@@ -141,26 +143,26 @@ def find_reference(catalog: Mapping[str, Any], params: Mapping[str, Any]) -> Tar
     raise InvalidParams(message=message)
 
 
-def _text_param(params: Mapping[str, Any], name: str) -> str:
+def _text_param(params: Params, name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
         raise InvalidParams(message=f"params.{name} must be a string")
     return value
 
 
-def asks_for_form(catalog: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> bool:
+def asks_for_form(catalog: Catalog, method: str, params: Params) -> bool:
     """Tell whether a request reads the toolkit's form. Each function has the form if one of its tools asks its user."""
     return method == "resources/read" and params.get("uri") == APP_FORM_URI and bool(catalog.get("asks"))
 
 
-def asks_for_skill(method: str, params: Mapping[str, Any]) -> bool:
+def asks_for_skill(method: str, params: Params) -> bool:
     """Tell whether a request is about skills, or may read a file of one."""
     uri = params.get("uri")
     is_read = method == "resources/read" and isinstance(uri, str) and uri.startswith(SKILL_SCHEME)
     return is_read or method in SKILL_METHODS
 
 
-def form_result(server: Mapping[str, str]) -> Result:
+def form_result(server: Implementation) -> Result:
     """Write the answer to `resources/read` of the toolkit's form, an app that shows questions (MCP Apps)."""
     # only hosts of apps read it
     from mcp_functions.apps import form
@@ -168,7 +170,7 @@ def form_result(server: Mapping[str, str]) -> Result:
     return Result(complete(form.contents(), server))
 
 
-def name_of(catalog: Mapping[str, Any], target: Target) -> str:
+def name_of(catalog: Catalog, target: Target) -> str:
     """Return the name of a handler. The log has this name, because the URI of a request may contain private values."""
     for entry in catalog[target.list_name]:
         if key_of(entry) == target.key:
@@ -176,7 +178,7 @@ def name_of(catalog: Mapping[str, Any], target: Target) -> str:
     return target.key  # UNLISTED_KEY, which no entry has
 
 
-def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParameters:
+def header_arguments(catalog: Catalog, name: object) -> HeaderParameters:
     """Find the arguments of one tool that clients must repeat in `Mcp-Param-*` headers."""
     for entry in catalog["tools"]:
         if entry["name"] == name:
@@ -184,13 +186,13 @@ def header_arguments(catalog: Mapping[str, Any], name: object) -> HeaderParamete
     return {}
 
 
-def check_headers(declared: HeaderParameters, params: Mapping[str, Any], received: Mapping[str, str]) -> None:
+def check_headers(declared: HeaderParameters, params: Params, received: Mapping[str, str]) -> None:
     """Refuse a call whose `Mcp-Param-*` headers differ from its arguments; see `header_arguments` for `declared`."""
     arguments = params.get("arguments")
     # The function refuses a call later whose arguments are no object.
     header_parameters.check(declared, arguments if isinstance(arguments, dict) else {}, received)
 
 
-def header_names(catalog: Mapping[str, Any]) -> list[str]:
+def header_names(catalog: Catalog) -> list[str]:
     """List the `Mcp-Param-*` headers of all tools."""
     return sorted({name for entry in catalog["tools"] for name in header_parameters.find(entry["inputSchema"])})

@@ -15,8 +15,7 @@ from mcp_functions.handlers.completions import CompletableHandler
 from mcp_functions.protocol import results
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from mcp_functions.protocol.wire_types import ListEntry, Params
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Argument
 
@@ -26,12 +25,12 @@ class Prompt(CompletableHandler[P, R]):
 
     kind = "prompt"
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Write its entry of `prompts/list`; a prompt without arguments has no list of them."""
         arguments = [_describe(argument) for argument in self.arguments.by_name.values()]
         return self.write_entry(arguments=arguments or None)
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
         """Answer a `prompts/get` with a GetPromptResult."""
         arguments = self.arguments.bind(params.get("arguments") or {}, values_are_text=True)
         returned = self.run(arguments, round_)

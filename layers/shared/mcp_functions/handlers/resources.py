@@ -24,11 +24,11 @@ from mcp_functions.protocol.uri_templates import UriTemplate
 from mcp_functions.protocol.uris import normal_form
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import Annotations, Model
+    from mcp_functions.protocol.wire_types import Annotations, ListEntry, Model, Params
     from mcp_functions.rounds.round import Round
 
     class ResourceOptions(HandlerOptions, total=False):
@@ -93,14 +93,14 @@ class Resource(CompletableHandler[P, R]):
         rule = f"its parameters before * must be the variables of {uri!r}"
         require(names == variables, f"{rule}: {sorted(variables)}, not {sorted(names)}")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Write its entry of `resources/list` or of `resources/templates/list`."""
         # a ResourceTemplate of the specification has no `size`
         if self.kind == "resource_template":
             return self.write_entry(uriTemplate=self.uri, mimeType=self.mime_type, annotations=self._annotations)
         return self.write_entry(uri=self.uri, size=self._size, mimeType=self.mime_type, annotations=self._annotations)
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
         """Answer a `resources/read`, whose URI `lookup` has matched, with a ReadResourceResult."""
         uri = params["uri"]
         arguments = self.arguments.bind(self._template.match(uri) or {}, values_are_text=True)

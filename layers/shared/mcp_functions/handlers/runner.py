@@ -19,9 +19,10 @@ from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import Crash, HandlerError, McpError, NotAnswered, is_ctrl_c
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.protocol.wire_types import Params
     from mcp_functions.rounds.round import Round
 
 # The packages that define a ToolError. An author who ports a server may still raise that of the old library.
@@ -30,7 +31,7 @@ TOOL_ERROR_PACKAGES = ("mcp_functions", "mcp", "fastmcp")
 
 def run_round(
     handler: Handler[..., Any],
-    params: Mapping[str, Any],
+    params: Params,
     round_: Round | None,
     call: Callable[..., dict[str, Any]] | None = None,
 ) -> dict[str, Any] | None:

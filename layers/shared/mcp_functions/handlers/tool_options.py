@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+
 # The names for `requires`: the members of ClientCapabilities that a question may need.
 CAPABILITIES = (
     "elicitation",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from mcp_functions.handlers.function_handler import HandlerOptions
-    from mcp_functions.protocol.wire_types import Model, ToolAnnotations
+    from mcp_functions.protocol.wire_types import ListEntry, Model, Params, ToolAnnotations
     from mcp_functions.rounds.round import Round
     from mcp_functions.schemas.arguments import Arguments, RawArguments
     from mcp_functions.schemas.json_types import JsonType
@@ -130,13 +130,13 @@ class Tool(FunctionHandler[P, R]):
         rule = "single_use needs max_sheds=1 or more: the first round must stop, and a second continue"
         require(self.max_sheds > 0, rule)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Write its entry of `tools/list`."""
         return self.write_entry(
             inputSchema=self._arguments.schema, outputSchema=self._output_schema, annotations=self._annotations
         )
 
-    def call(self, params: Mapping[str, Any], round_: Round | None) -> dict[str, Any]:
+    def call(self, params: Params, round_: Round | None) -> dict[str, Any]:
         """Answer a `tools/call` with a CallToolResult.
 
         Raises:
@@ -153,10 +153,10 @@ class Tool(FunctionHandler[P, R]):
             raise DeveloperError(rule, name=self.name)
         return result
 
-    def _read_arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def _read_arguments(self, params: Params) -> dict[str, Any]:
         return self._arguments.bind(params.get("arguments") or {})
 
-    def task_support(self, params: Mapping[str, Any]) -> TaskSupport | None:
+    def task_support(self, params: Params) -> TaskSupport | None:
         """Decide whether a call may or must become a task; None if it may not.
 
         Raises:
@@ -168,7 +168,7 @@ class Tool(FunctionHandler[P, R]):
             raise DeveloperError(rule, name=self.name, decided=decided)
         return decided
 
-    def require_declared_answers(self, params: Mapping[str, Any], round_: Round) -> None:
+    def require_declared_answers(self, params: Params, round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
         # also without questions: wrong arguments begin no task
         arguments = self._read_arguments(params)

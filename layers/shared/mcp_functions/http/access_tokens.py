@@ -23,6 +23,7 @@ from mcp_functions.protocol.messages import Identity, Principal
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.protocol.event_types import RequestContext
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
@@ -42,7 +43,7 @@ ID_TOKEN_CLAIMS = ("nonce", "at_hash", "c_hash", "s_hash")
 
 
 def check_claims(
-    claims: Mapping[str, Any], request_context: Mapping[str, Any], settings: Settings, now: float
+    claims: Mapping[str, Any], request_context: RequestContext, settings: Settings, now: float
 ) -> Identity:
     """Check the claims of a verified access token, and return whose it is and what it allows.
 

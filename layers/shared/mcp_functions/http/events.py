@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions.protocol.constants import WORKER_SUFFIX
 from mcp_functions.protocol.errors import ContentTooLarge, ParseError, UnsupportedMediaType
@@ -25,6 +25,7 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.protocol.event_types import Event, LambdaContext, RequestContext
     from mcp_functions.settings import Settings
 
 WORKER_ORDER = "mcpTask"  # the member of a worker's event that holds the order
@@ -46,24 +47,13 @@ SENDERS = {
 }
 
 # statusCode, headers, body and isBase64Encoded, as API Gateway expects them
-Response: TypeAlias = dict[str, Any]
-
-
-class LambdaContext(Protocol):
-    """The members of Lambda's context object that this package reads."""
-
-    function_name: str
-    aws_request_id: str
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Return the milliseconds until Lambda ends this invocation."""
 
 
 class HttpRequest(NamedTuple):
     """An HTTP request, as API Gateway passed it on."""
 
     # the event that held it; the front door forwards this, `without_credentials`
-    event: Mapping[str, Any]
+    event: Event
     method: str  # the method in capitals
     path: str  # the path without the query
     headers: Mapping[str, str]  # the headers, with names in lower case
@@ -75,9 +65,9 @@ class HttpRequest(NamedTuple):
     lambda_deadline: float  # when Lambda ends this invocation, in unix seconds
 
     @property
-    def request_context(self) -> Mapping[str, Any]:
+    def request_context(self) -> RequestContext:
         """The event's `requestContext`, which the gateway alone writes, with the authorizer's output."""
-        request_context: Mapping[str, Any] = self.event["requestContext"]
+        request_context: RequestContext = self.event["requestContext"]
         return request_context
 
 
@@ -104,7 +94,8 @@ def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRe
     address = request_context["http"].get("sourceIp")
     until = lambda_deadline(context, now)
     return HttpRequest(
-        event=event,
+        # the checks above hold
+        event=cast("Event", event),
         method=method,
         path=str(event.get("rawPath") or ""),
         headers=_join_headers(headers),
@@ -143,7 +134,8 @@ def without_credentials(http: HttpRequest) -> HttpRequest:
     "MCP servers MUST NOT pass through the token they received" (basic/authorization). So no handler, no log line and no
     function behind the front door gets it.
     """
-    event = {name: value for name, value in http.event.items() if name not in CREDENTIAL_MEMBERS}
+    kept = {name: value for name, value in http.event.items() if name not in CREDENTIAL_MEMBERS}
+    event = cast("Event", kept)
     event["headers"] = _without_credentials(http.event.get("headers") or {})
     event["rawQueryString"] = ""  # AWS always writes it
     return http._replace(event=event, headers=_without_credentials(http.headers))

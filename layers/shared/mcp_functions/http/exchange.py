@@ -28,8 +28,10 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.observability import Notes
+    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.event_types import LambdaContext, Response
     from mcp_functions.protocol.messages import AnyResult
     from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue, RequestId
     from mcp_functions.settings import Settings
@@ -45,7 +47,7 @@ class Endpoint(NamedTuple):
     # Calls a handler here, or forwards to the function that has it.
     answer: Callable[[Request], AnyResult]
     # Describes the handlers (`handlers.catalog`).
-    catalog: Mapping[str, Any]
+    catalog: Catalog
     # Whether the operator stopped this function.
     is_stopped: bool
     # Responds to a client of 2025; returns None for a message of this revision.

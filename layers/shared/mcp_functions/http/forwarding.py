@@ -21,10 +21,11 @@ from mcp_functions.protocol.messages import ForwardedResponse
 from mcp_functions.seal.resets import PerProcess
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.aws.clients import LambdaClient
     from mcp_functions.protocol.errors import McpError
+    from mcp_functions.protocol.event_types import Event
 
 # from the end of the wait to the gateway's deadline: the time to send the client an error
 RESERVED_SECONDS = 0.25
@@ -52,9 +53,7 @@ ERRORS: dict[str, type[McpError]] = {
 T = TypeVar("T")
 
 
-def forward(
-    get_client: Callable[[], Any], function: str, event: Mapping[str, Any], *, seconds: float
-) -> ForwardedResponse:
+def forward(get_client: Callable[[], Any], function: str, event: Event, *, seconds: float) -> ForwardedResponse:
     """Invoke a function with an event, and return its HTTP response.
 
     Args:

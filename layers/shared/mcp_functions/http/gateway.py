@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from mcp_functions.handlers.base import Handler
-    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.http.exchange import Endpoint
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.event_types import LambdaContext, Response
 
     Clock: TypeAlias = Callable[[], float]  # returns the unix seconds
 

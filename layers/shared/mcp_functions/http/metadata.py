@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol.constants import ENDPOINT_FOLDER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from mcp_functions.http.events import HttpRequest
+    from mcp_functions.protocol.event_types import RequestContext
     from mcp_functions.settings import Settings
 
 # the path of the document; the path of the MCP server may follow
@@ -65,7 +66,7 @@ def document(http: HttpRequest, settings: Settings, scopes: Sequence[str]) -> di
     return members
 
 
-def front_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
+def front_url(settings: Settings, request_context: RequestContext) -> str:
     """Return the URL of the sign-in front (`mcp_functions.oauth`), the authorization server of the oauth mode.
 
     Without a setting it is the origin of the MCP server, because both are behind the same API.
@@ -76,7 +77,7 @@ def front_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     return origin
 
 
-def resource_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
+def resource_url(settings: Settings, request_context: RequestContext) -> str:
     """Return the URL of the MCP server.
 
     A client compares it with the URL that it called: they "MUST be identical" (RFC 9728, section 3.3). Behind a CDN,
@@ -85,7 +86,7 @@ def resource_url(settings: Settings, request_context: Mapping[str, Any]) -> str:
     return settings.resource_url or f"https://{request_context.get('domainName', '')}{DEFAULT_PATH}"
 
 
-def challenge(settings: Settings, request_context: Mapping[str, Any], **parameters: str) -> str:
+def challenge(settings: Settings, request_context: RequestContext, **parameters: str) -> str:
     """Return a `WWW-Authenticate` header (RFC 6750, section 3) with the URL of the document (RFC 9728, section 5.1).
 
     Args:

@@ -26,9 +26,10 @@ from mcp_functions.protocol.errors import Misconfigured
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from mcp_functions.http.events import HttpRequest, LambdaContext, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.observability import Notes
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.event_types import LambdaContext, Response
 
 FIRST_ERROR_STATUS = 400  # HTTP statuses from this one on are errors
 

@@ -20,8 +20,9 @@ from mcp_functions.protocol.messages import ForwardedResponse
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.protocol.errors import McpError
+    from mcp_functions.protocol.event_types import Response
     from mcp_functions.protocol.messages import AnyResult, Result
     from mcp_functions.protocol.wire_types import RequestId
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.protocol.wire_types import Params, RequestId
     from mcp_functions.settings import Settings
 
 
@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
     id: RequestId  # the id of the client's request
     method: str  # the method of the request
-    params: Mapping[str, Any]  # the params of the request, with their meaning in 2026-07-28
+    params: Params  # the params of the request, with their meaning in 2026-07-28
     state: str | None = None  # `requestState` for the next round
 
 

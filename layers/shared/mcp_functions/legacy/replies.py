@@ -10,7 +10,7 @@ The method decides where the reply comes from:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.legacy import explanations, revisions, runner, sessions, streams, translation
@@ -23,10 +23,11 @@ from mcp_functions.protocol.errors import InvalidParams, McpError, MethodNotFoun
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.sessions import Session
-    from mcp_functions.protocol.wire_types import RequestId
+    from mcp_functions.protocol.event_types import Response
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Params, RequestId
 
 # These params have another meaning in 2026-07-28, or none.
 DROPPED_PARAMS = frozenset({"_meta", "inputResponses", "requestState", "task"})
@@ -40,7 +41,7 @@ def reply_to(request: LegacyRequest, message: Mapping[str, Any]) -> Response:
     kept = {name: value for name, value in params.items() if name not in DROPPED_PARAMS}
     meta = params.get("_meta")
     kept["_meta"] = dict(meta) if isinstance(meta, dict) else {}
-    call = Call(message["id"], message["method"], kept)
+    call = Call(message["id"], message["method"], cast("Params", kept))
     try:
         return _reply_by_method(request, call)
     except McpError as error:
@@ -83,7 +84,7 @@ def _relay(request: LegacyRequest, call: Call) -> Response:
     return message_response(request.http, last, outcome.notifications)
 
 
-def _usable_capabilities(request: LegacyRequest, obstacle: Obstacle | None) -> dict[str, Any]:
+def _usable_capabilities(request: LegacyRequest, obstacle: Obstacle | None) -> ClientCapabilities:
     """Return those capabilities of the client that a handler may use in this request."""
     session = request.session
     if session is None:

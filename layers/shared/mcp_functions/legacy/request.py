@@ -6,7 +6,7 @@ holds the parts of the deployment that answer: the modern server, the keys, the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mcp_functions import observability
 from mcp_functions.http import identity
@@ -16,11 +16,12 @@ from mcp_functions.legacy.errors import SessionNotFound
 from mcp_functions.seal.binding import caller_id, principal_digest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy.call_store import CallStore
     from mcp_functions.legacy.sessions import Session, SessionTokens
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Identity, Request
     from mcp_functions.settings import Settings
 
@@ -31,7 +32,7 @@ class Deployment(NamedTuple):
     settings: Settings
     # runs a request of 2026-07-28, here or in another function
     answer_modern: Callable[[Request], AnyResult]
-    catalog: Mapping[str, Any]  # the tools, prompts and resources
+    catalog: Catalog  # the tools, prompts and resources
     now: Callable[[], float]  # the clock, in unix seconds
     session_tokens: SessionTokens | None = None  # None without a key: clients have no session
     call_store: CallStore | None = None  # None without a key or a table: clients are asked nothing
@@ -48,7 +49,7 @@ class LegacyRequest(NamedTuple):
     revision: str  # of the session; without one, of the header MCP-Protocol-Version
 
     @property
-    def catalog(self) -> Mapping[str, Any]:
+    def catalog(self) -> Catalog:
         """The tools, prompts and resources, as the caller sees them."""
         catalog = self.deployment.catalog
         if "hidden" not in catalog:

@@ -17,7 +17,8 @@ from mcp_functions.protocol.errors import McpError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
+    from mcp_functions.protocol.event_types import Response
     from mcp_functions.protocol.wire_types import RequestId
 
 

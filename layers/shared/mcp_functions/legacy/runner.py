@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
     from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.request import LegacyRequest
-    from mcp_functions.protocol.wire_types import JSONRPCRequest
+    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.event_types import Event
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCRequest, Meta
 
 
 class Outcome(NamedTuple):
@@ -80,7 +82,7 @@ ACCESS_DENIED_ERROR = {"code": InsufficientScope.code, "message": InsufficientSc
 def run_rounds(
     request: LegacyRequest,
     call: Call,
-    capabilities: Mapping[str, Any],
+    capabilities: ClientCapabilities,
     answers: Mapping[str, Any] | None = None,
     notifications: tuple[Mapping[str, Any], ...] = (),
 ) -> Outcome:
@@ -111,7 +113,7 @@ def run_rounds(
 
 
 def run_request(
-    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None = None
+    request: LegacyRequest, call: Call, capabilities: ClientCapabilities, answers: Mapping[str, Any] | None = None
 ) -> Outcome:
     """Run one modern request; an exception becomes the outcome's error. The arguments are those of `run_rounds`."""
     notes = observability.current()
@@ -136,13 +138,13 @@ def run_request(
 
 
 def _message(
-    request: LegacyRequest, call: Call, capabilities: Mapping[str, Any], answers: Mapping[str, Any] | None
+    request: LegacyRequest, call: Call, capabilities: ClientCapabilities, answers: Mapping[str, Any] | None
 ) -> JSONRPCRequest:
     """Return the JSON-RPC request of 2026-07-28 for one round of a call."""
-    meta: dict[str, Any] = {
+    meta: Meta = {
         **call.params["_meta"],
         META_PROTOCOL_VERSION: PROTOCOL_VERSION,
-        META_CLIENT_CAPABILITIES: dict(capabilities),
+        META_CLIENT_CAPABILITIES: capabilities,
         META_CLIENT_REVISION: request.revision,
     }
     if request.session:
@@ -170,7 +172,7 @@ def _modern_request(request: LegacyRequest, message: JSONRPCRequest) -> Request:
     )
 
 
-def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapping[str, str]) -> dict[str, str]:
+def _headers(message: JSONRPCRequest, catalog: Catalog, received: Mapping[str, str]) -> dict[str, str]:
     """Return the received headers, with those that 2026-07-28 repeats from the body."""
     method = message["method"]
     params = message["params"]
@@ -190,20 +192,24 @@ def _headers(message: JSONRPCRequest, catalog: Mapping[str, Any], received: Mapp
     return written
 
 
-def forwardable_event(request: Request) -> dict[str, Any]:
+def forwardable_event(request: Request) -> Event:
     """Return the event that API Gateway would have sent if a modern client had sent this request of `run_request`.
 
     A front door forwards this event to another function. It is dated back by `SPARE_SECONDS`, so that the other
     function ends before this one must.
     """
-    context = dict(request.event["requestContext"])
+    context = request.event["requestContext"].copy()
     context["http"] = {**context["http"], "method": "POST"}
     spare_ms = int(SPARE_SECONDS * 1000)
     if type(context.get("timeEpoch")) is int and context["timeEpoch"] > spare_ms:
         context["timeEpoch"] -= spare_ms
-    changed = {"headers": dict(request.headers), "requestContext": context}
-    body = {"body": dumps(request.message), "isBase64Encoded": False}
-    return {**request.event, **changed, **body}
+    return {
+        **request.event,
+        "headers": dict(request.headers),
+        "requestContext": context,
+        "body": dumps(request.message),
+        "isBase64Encoded": False,
+    }
 
 
 def _forwarded_outcome(response: Mapping[str, Any]) -> Outcome:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mcp_functions import observability
 from mcp_functions.handlers import lookup
@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.dispatch.seal_factory import SealFactory
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.revisions import MessageKind
+    from mcp_functions.protocol.catalog_types import Catalog
+    from mcp_functions.protocol.event_types import Response
     from mcp_functions.protocol.messages import AnyResult, Request
-    from mcp_functions.protocol.wire_types import JSONValue
+    from mcp_functions.protocol.wire_types import JSONValue, Params
     from mcp_functions.settings import Settings
 
 EVENT_ID = re.compile(r"[\x21-\x7e]+")  # visible ASCII
@@ -50,7 +52,7 @@ class LegacyServer:
         self,
         settings: Settings,
         answer_modern: Callable[[Request], AnyResult],
-        catalog: Mapping[str, Any],
+        catalog: Catalog,
         seal_factory: SealFactory | None,
         *,
         now: Callable[[], float] = time.time,
@@ -163,4 +165,4 @@ def _check_headers(request: LegacyRequest, message: Mapping[str, Any]) -> None:
     if message.get("method") == "tools/call" and isinstance(params, dict):
         declared = lookup.header_arguments(request.catalog, params.get("name"))
         received_arguments = {name: parameter for name, parameter in declared.items() if name in received}
-        lookup.check_headers(received_arguments, params, received)
+        lookup.check_headers(received_arguments, cast("Params", params), received)

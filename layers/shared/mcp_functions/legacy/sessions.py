@@ -9,7 +9,7 @@ Each request authenticates its caller, who must be the caller that started the s
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from mcp_functions.legacy import revisions
 from mcp_functions.legacy.errors import SessionNotFound
@@ -21,9 +21,10 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.protocol.messages import shows_apps, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from mcp_functions.dispatch.seal_factory import SealFactory
+    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
     from mcp_functions.settings import Settings
 
 HEADER = "mcp-session-id"
@@ -56,17 +57,17 @@ class Session(NamedTuple):
     ends: int  # when the session ends, in unix seconds
 
     @property
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> ClientCapabilities:
         """The declared capabilities, in the form of 2026-07-28."""
         return _expand_letters(self.declared)
 
     @property
-    def capabilities_without_answer(self) -> dict[str, Any]:
+    def capabilities_without_answer(self) -> ClientCapabilities:
         """The declared capabilities for which no server waits: the client sends another call, not an answer."""
         return _expand_letters(WITHOUT_ANSWER.intersection(self.declared))
 
 
-def _expand_letters(letters: Collection[str]) -> dict[str, Any]:
+def _expand_letters(letters: Collection[str]) -> ClientCapabilities:
     """Return the capabilities of some letters. An unknown letter, of a later version of this toolkit, has none.
 
     They are a copy, because an adopted server may change what its request declares.
@@ -76,7 +77,7 @@ def _expand_letters(letters: Collection[str]) -> dict[str, Any]:
         if letter in letters:
             for family, members in capability.items():
                 expanded[family] = {**expanded.get(family, {}), **copy_json(members)}
-    return expanded
+    return cast("ClientCapabilities", expanded)
 
 
 MAX_TOKEN = 4096  # characters, because it travels in a header
@@ -119,7 +120,7 @@ MAX_NAME = 64  # characters of a client's name, and of its version
 DEFAULT_LEVEL = "info"
 
 
-def new_session(params: Mapping[str, Any], revision: str, principal: str | None, *, ends: int) -> Session:
+def new_session(params: Params, revision: str, principal: str | None, *, ends: int) -> Session:
     """Return a session with the params of `initialize`, shortened to what this server uses."""
     name = _shortened(value_at(params, "clientInfo", "name"))
     version = _shortened(value_at(params, "clientInfo", "version"))
@@ -146,11 +147,11 @@ def _declared_letters(declared: object, revision: str) -> str:
     return letters
 
 
-def _declares(declared: Mapping[str, Any], name: str) -> bool:
+def _declares(declared: dict[str, Any], name: str) -> bool:
     """Return whether a client declared a capability of `CAPABILITIES`."""
     family, _, member = name.partition(".")
     if family == "extensions":
-        return shows_apps(declared)
+        return shows_apps(cast("ClientCapabilities", declared))
     members = declared.get(family)
     if not isinstance(members, dict):
         return False

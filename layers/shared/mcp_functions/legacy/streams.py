@@ -35,11 +35,11 @@ from mcp_functions.protocol.json_writer import base64url
 from mcp_functions.store import Conflict
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import Response
     from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.call_store import CallRecord, CallStore, StoredRecord
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
+    from mcp_functions.protocol.event_types import Response
 
     Events = tuple[StreamEvent, ...]
 

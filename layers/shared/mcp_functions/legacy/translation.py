@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.call_ids import Call
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.legacy.runner import Outcome
+    from mcp_functions.protocol.wire_types import InputRequestParams, Schema
 
 # results have these since 2026-07-28
 NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
@@ -139,8 +140,8 @@ def _allows_only_objects(schema: Mapping[str, Any], root: Mapping[str, Any]) -> 
     return bool(schema.get("type") == "object")
 
 
-def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
-    schema = dict(params["requestedSchema"])
+def _form_params(params: InputRequestParams, revision: str) -> dict[str, Any]:
+    schema = params["requestedSchema"].copy()
     if not supports(revision, "elicitation.oneOf"):
         schema["properties"] = {name: _form_field(field, revision) for name, field in schema["properties"].items()}
     form = {**params, "requestedSchema": schema}
@@ -149,11 +150,11 @@ def _form_params(params: Mapping[str, Any], revision: str) -> dict[str, Any]:
     return form
 
 
-def _form_field(field: Mapping[str, Any], revision: str) -> dict[str, Any]:
+def _form_field(field: Schema, revision: str) -> Schema:
     """Return a field as 2025-06-18 has it: choices are `enum` and `enumNames`, and only booleans have a default."""
     if field["type"] == "array" and not supports(revision, "elicitation.multi"):
         raise NotInRevision
-    legacy = dict(field)
+    legacy = field.copy()
     if field["type"] != "boolean":
         legacy.pop("default", None)
     choices = legacy.pop("oneOf", None)

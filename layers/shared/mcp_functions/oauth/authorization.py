@@ -29,12 +29,12 @@ from mcp_functions.oauth.sealed_values import CODE, CONSENT, REQUEST
 from mcp_functions.oauth.sign_in import SignIn, consent_of_request, read_sign_in, response_url
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import Response
     from mcp_functions.oauth.browsers import Browser
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.sealed_values import Purpose
     from mcp_functions.oauth.services import Services
+    from mcp_functions.protocol.event_types import Response
 
 # printable ASCII (RFC 6749, appendix A.5); the limit keeps the URLs that carry it short
 STATE = r"[ -~]{0,2048}"

@@ -21,9 +21,9 @@ from mcp_functions.protocol.errors import is_ctrl_c, to_mcp_error
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from mcp_functions.http.events import LambdaContext, Response
     from mcp_functions.oauth.documents import Network
     from mcp_functions.observability.lines import Logger
+    from mcp_functions.protocol.event_types import LambdaContext, Response
     from mcp_functions.seal.kms import Wrapping
 
 
@@ -81,7 +81,7 @@ class OAuthFunction:
         http = self._log.read(event, context, self._now())
         with self._log.taking_notes(http) as notes:
             try:
-                response = routes.answer(event, http, self._get_services(context.function_name))
+                response = routes.answer(http.event, http, self._get_services(context.function_name))
             except OAuthError as error:
                 error.note()
                 response = responses.make_oauth_error(error, http)

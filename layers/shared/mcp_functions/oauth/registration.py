@@ -19,9 +19,10 @@ from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 
 if TYPE_CHECKING:
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.services import Services
+    from mcp_functions.protocol.event_types import Response
 
 MAX_BODY_BYTES = 16 * 1024
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 from mcp_functions.http import events
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.http.events import HttpRequest
+    from mcp_functions.protocol.event_types import Event
 
 MAX_BODY_BYTES = 32 * 1024  # of a form; the query of API Gateway is shorter than this
 MAX_PARAMETERS = 32  # of a form or a query
@@ -33,7 +34,7 @@ class OAuthRequest(NamedTuple):
     caller_id: str
 
 
-def read(event: Mapping[str, Any], http: HttpRequest) -> OAuthRequest:
+def read(event: Event, http: HttpRequest) -> OAuthRequest:
     """Read a request with a query or a form.
 
     Raises:

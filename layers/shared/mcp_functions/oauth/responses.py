@@ -21,8 +21,9 @@ from mcp_functions.protocol.json_writer import dumps
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.protocol.errors import McpError
+    from mcp_functions.protocol.event_types import Response
 
 HEADERS = {
     **responses.SECURITY_HEADERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
@@ -10,11 +10,12 @@ from mcp_functions.oauth import authorization, discovery, registration, response
 from mcp_functions.oauth.request import read as read_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from mcp_functions.http.events import HttpRequest, Response
+    from mcp_functions.http.events import HttpRequest
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.services import Services
+    from mcp_functions.protocol.event_types import Event, Response
 
     Endpoint: TypeAlias = Callable[[OAuthRequest, Services], Response]
 
@@ -28,7 +29,7 @@ ENDPOINTS: dict[str, dict[str, Endpoint]] = {
 }
 
 
-def answer(event: Mapping[str, Any], http: HttpRequest, services: Services) -> Response:
+def answer(event: Event, http: HttpRequest, services: Services) -> Response:
     """Answer one request.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.dispatch.seal_factory import SealFactory
 from mcp_functions.http.events import folder_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from mcp_functions.oauth.documents import Network
+    from mcp_functions.protocol.event_types import RequestContext
     from mcp_functions.seal.kms import Wrapping
 
 
@@ -75,7 +76,7 @@ class Services:
         # All requests to the provider come from this one client of it. After many refusals it would throttle all users.
         self.refusal_budget = CallerBudgets(at_once=30, seconds_per_unit=2, reason="provider_budget", now=now)
 
-    def for_domain(self, context: Mapping[str, Any]) -> Services:
+    def for_domain(self, context: RequestContext) -> Services:
         """Return the services with the URLs of the domain that a request called; they share what is kept in memory."""
         services = copy(self)
         services.settings = self.settings.for_domain(context)

@@ -15,6 +15,8 @@ from mcp_functions.settings import NONE, Setting, Settings, read_all, read_words
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from mcp_functions.protocol.event_types import RequestContext
+
 # The parameter in which a provider takes the resource that a token is for.
 RESOURCE_PARAMETERS = ("", "resource", "audience")  # no parameter; RFC 8707 and Cognito; Auth0
 PROMPTS = {"login", "select_account", "consent"}  # what a person may be asked at the provider
@@ -108,7 +110,7 @@ class OAuthSettings:
         """The URL of the MCP endpoint that tokens are for."""
         return self.common.resource_url
 
-    def for_domain(self, context: Mapping[str, Any]) -> OAuthSettings:
+    def for_domain(self, context: RequestContext) -> OAuthSettings:
         """Return the settings with the URLs of this server and of the MCP endpoint, from the domain of a request.
 
         A template cannot give a function the URL of the API that calls it, so a deployment may leave both empty.

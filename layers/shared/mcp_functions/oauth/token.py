@@ -27,11 +27,11 @@ from mcp_functions.protocol.errors import StateTooLarge
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.http.events import Response
     from mcp_functions.oauth.client_metadata import Client
     from mcp_functions.oauth.provider import Tokens
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.services import Services
+    from mcp_functions.protocol.event_types import Response
 
 VERIFIER = r"[A-Za-z0-9._~-]{43,128}"  # a PKCE verifier (RFC 7636, section 4.1)
 UNUSABLE_GRANT = "the code or refresh token is not this client's, or has expired"

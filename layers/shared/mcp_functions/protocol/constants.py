@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Final
+
+    from mcp_functions.protocol.catalog_types import ListName
 
 PROTOCOL_VERSION = "2026-07-28"
 SUPPORTED_VERSIONS = (PROTOCOL_VERSION,)
@@ -27,7 +30,7 @@ LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert"
 CALL_METHODS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
 # The methods that list something, and the member of the result that holds the list.
-LIST_METHODS = {
+LIST_METHODS: Mapping[str, ListName] = {
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
@@ -58,9 +61,9 @@ OWN_META = "mcp-functions/"
 META_FORM = f"{OWN_META}form"  # in a result: what the form shows and returns
 # In a request: the key for the revision of a client of 2025. `legacy` translates the request of such a client into a
 # request of this revision.
-META_CLIENT_REVISION = f"{OWN_META}earlier"
+META_CLIENT_REVISION: Final = "mcp-functions/earlier"
 # In a request: how long the client of a dialect wants its task to be kept, in milliseconds.
-META_TASK_TTL = f"{OWN_META}task-ttl"
+META_TASK_TTL: Final = "mcp-functions/task-ttl"
 
 # The method in the log if a message of a dialect continues a call. No request has this method.
 RESUME_METHOD = "turns/resume"

@@ -23,7 +23,14 @@ from mcp_functions.tuples import NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from mcp_functions.protocol.wire_types import JSONRPCNotification, JSONRPCRequest, JSONValue
+    from mcp_functions.protocol.event_types import Event
+    from mcp_functions.protocol.wire_types import (
+        ClientCapabilities,
+        JSONRPCNotification,
+        JSONRPCRequest,
+        JSONValue,
+        Params,
+    )
 
 # The most characters of a request id and of a progress token. Both are repeated in messages of the server.
 MAX_ID_CHARS = 8192
@@ -54,7 +61,7 @@ class Request(NamedTuple):
     address: str  # the caller's IP address as the gateway saw it; `binding.caller_id` counts by it
     gateway_deadline: float  # when the gateway stops waiting for the response, in unix seconds
     # the API Gateway event without credentials, which the endpoint forwards
-    event: Mapping[str, Any]
+    event: Event
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's access token
     lambda_deadline: float = 0.0  # when Lambda ends this function, in unix seconds; 0 if unknown
 
@@ -64,17 +71,17 @@ class Request(NamedTuple):
         return self.message["method"]
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> Params:
         """The params of the message."""
         return self.message["params"]
 
-    def with_params(self, params: dict[str, Any]) -> Request:
+    def with_params(self, params: Params) -> Request:
         """Return the same request with other params."""
         message: JSONRPCRequest = {**self.message, "params": params}
         return self._replace(message=message)
 
     @property
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> ClientCapabilities:
         """The capabilities on this request: "servers MUST NOT infer capabilities from prior requests" (basic)."""
         declared = self.params["_meta"][META_CLIENT_CAPABILITIES]
         return declared if isinstance(declared, dict) else {}
@@ -108,20 +115,20 @@ class ForwardedResponse(NamedTuple):
 AnyResult: TypeAlias = Result | ForwardedResponse
 
 
-def shows_forms(declared: Mapping[str, Any]) -> bool:
+def shows_forms(declared: ClientCapabilities) -> bool:
     """Tell whether a client shows forms: "an empty capabilities object is equivalent to … form mode only"."""
     if declared.get("elicitation") == {}:
         return True
     return isinstance(value_at(declared, "elicitation", "form"), dict)
 
 
-def shows_apps(declared: Mapping[str, Any]) -> bool:
+def shows_apps(declared: ClientCapabilities) -> bool:
     """Tell whether a client shows MCP Apps: "mimeTypes … Must include text/html;profile=mcp-app" (ext-apps)."""
     mime_types = value_at(declared, "extensions", EXTENSION_APPS, "mimeTypes")
     return isinstance(mime_types, list) and APP_MIME_TYPE in mime_types
 
 
-def is_asked_in_app(declared: Mapping[str, Any]) -> bool:
+def is_asked_in_app(declared: ClientCapabilities) -> bool:
     """Tell whether questions go into an MCP App, because the client shows apps, but no forms of its own."""
     return shows_apps(declared) and not shows_forms(declared)
 

@@ -31,6 +31,9 @@ Meta = TypedDict(
         "io.modelcontextprotocol/serverInfo": "Implementation",
         "io.modelcontextprotocol/logLevel": str,
         "progressToken": RequestId,
+        # of this toolkit (`constants.OWN_META`)
+        "mcp-functions/earlier": str,
+        "mcp-functions/task-ttl": int,
     },
     total=False,
 )
@@ -217,6 +220,22 @@ class ListEntry(TypedDict, total=False):
     uriTemplate: str
     mimeType: str
     size: int
+
+
+class SkillFile(TypedDict):
+    """A file of a skill (SEP-2640)."""
+
+    uri: str
+    size: int
+    digest: str
+
+
+class SkillEntry(TypedDict):
+    """A skill in a list (SEP-2640): the YAML of its SKILL.md, and its files."""
+
+    uri: str
+    frontmatter: JSONObject
+    resources: list[SkillFile]
 
 
 # A JSON Schema of 2020-12, with the keywords that this package writes and reads. It may have others.

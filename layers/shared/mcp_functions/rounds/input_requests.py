@@ -14,9 +14,9 @@ from mcp_functions.protocol.json_writer import base64url, dumps_sorted
 from mcp_functions.protocol.messages import shows_forms, value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject
 
 # The client capabilities that questions need: the name, and the member that must be declared, or "".
 FORMS = ("elicitation", "form")
@@ -68,7 +68,7 @@ def _is_form(question: JSONObject) -> bool:
     return "requestedSchema" in question.get("params", {})
 
 
-def missing_capabilities(questions: Iterable[JSONObject], declared: Mapping[str, Any]) -> dict[str, Any]:
+def missing_capabilities(questions: Iterable[JSONObject], declared: ClientCapabilities) -> dict[str, Any]:
     """Return the capabilities that these questions need and the client did not declare, as ClientCapabilities.
 
     "Servers MUST NOT send an inputRequests that the client has not declared support for in its capabilities."
@@ -90,7 +90,7 @@ def missing_capabilities(questions: Iterable[JSONObject], declared: Mapping[str,
     return missing
 
 
-def is_declared(declared: Mapping[str, Any], capability: tuple[str, str]) -> bool:
+def is_declared(declared: ClientCapabilities, capability: tuple[str, str]) -> bool:
     """Tell whether a client declares a capability, such as URLS."""
     name, member = capability
     if capability == FORMS:  # two ways declare it

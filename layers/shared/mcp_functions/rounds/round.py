@@ -24,7 +24,7 @@ import math
 import time
 from contextvars import ContextVar
 from threading import Condition
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, cast
 
 from mcp_functions.protocol.errors import DeveloperError, InputRequired, ToolError
 from mcp_functions.rounds.questions import Questions
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.protocol.messages import Principal
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import ClientCapabilities, JSONObject, Meta
     from mcp_functions.rounds.questions import WireQuestion
 
 # From the end of the last step to the deadline: the time to seal the state and to answer. It also allows for a
@@ -60,8 +60,10 @@ class RoundRequest(NamedTuple):
     """The client's request, its caller, and the time."""
 
     responses: Mapping[str, JSONObject] = EMPTY  # `inputResponses` as the client sent them
-    capabilities: Mapping[str, Any] = EMPTY  # the ClientCapabilities that the request declares
-    meta: Mapping[str, Any] = EMPTY  # `_meta`: the progress token and the log level
+    capabilities: ClientCapabilities = cast(
+        "ClientCapabilities", EMPTY
+    )  # the ClientCapabilities that the request declares
+    meta: Meta = cast("Meta", EMPTY)  # `_meta`: the progress token and the log level
     principal: Principal | None = None  # the caller; None without authentication
     scopes: frozenset[str] = frozenset()  # the scopes of the caller's token
     deadline: float = math.inf  # when the client stops waiting, in unix seconds

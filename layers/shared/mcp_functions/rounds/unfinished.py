@@ -14,7 +14,7 @@ from mcp_functions.protocol.messages import value_at
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from mcp_functions.protocol.wire_types import JSONObject
+    from mcp_functions.protocol.wire_types import JSONObject, ListEntry, Meta
 
 ASK_YOURSELF = (
     "If the tool has an argument for it, ask the user yourself and call it again with the answer. Otherwise t"
@@ -32,13 +32,11 @@ class AskingHandler(Protocol):
     # capabilities that the client must declare, for example "elicitation.url"
     requires: Sequence[str]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> ListEntry:
         """Write its entry in a list."""
 
 
-def explain(
-    handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], meta: Mapping[str, Any]
-) -> str:
+def explain(handler: AskingHandler, questions: Mapping[str, JSONObject], missing: Mapping[str, Any], meta: Meta) -> str:
     """Return the text of the result of such a call.
 
     Args:
@@ -68,7 +66,7 @@ def _finisher(handler: AskingHandler, missing: Mapping[str, Any]) -> str:
     return f"a client with {' and '.join(needed)}{' or MCP Apps' if may_show_form else ''}"
 
 
-def reads_errors(meta: Mapping[str, Any]) -> bool:
+def reads_errors(meta: Meta) -> bool:
     """Tell whether the client makes its own result from an error: `legacy` does, for its clients of 2025."""
     return META_CLIENT_REVISION in meta
 
@@ -79,7 +77,7 @@ def is_required(handler: AskingHandler, missing: Mapping[str, Any]) -> bool:
 
 
 def missing_capability_error(
-    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], meta: Mapping[str, Any]
+    missing: Mapping[str, Any], questions: Mapping[str, JSONObject], meta: Meta
 ) -> MissingRequiredClientCapability:
     """Return error -32021 with the missing capabilities and the texts of the questions.
 

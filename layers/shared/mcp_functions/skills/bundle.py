@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.protocol.catalog_types import Catalog, Hidden
+    from mcp_functions.protocol.wire_types import ListEntry, SkillEntry
+
 FILE = "skills.json"  # beside catalog.json
 MAIN_FILE = "SKILL.md"
 # "A directory resource is a resource whose `mimeType` is `inode/directory`."
@@ -31,7 +34,7 @@ DIRECTORY = "inode/directory"
 class Skill(NamedTuple):
     """One skill."""
 
-    entry: Mapping[str, Any]  # as skills/list and skills/get have it
+    entry: SkillEntry  # as skills/list and skills/get have it
     scopes: Sequence[str]  # the scopes that a caller's access token must grant, all of them
     hidden: bool  # whether callers without these scopes see no such skill
     restricted_by: str = ""  # as handlers have it (`http.access_tokens`)
@@ -94,9 +97,9 @@ class Bundle:
         files: Mapping[str, Mapping[str, Any]] = self._content["files"]
         return files
 
-    def resources(self, skill: Skill) -> dict[str, dict[str, Any]]:
+    def resources(self, skill: Skill) -> dict[str, ListEntry]:
         """Return the entries of a skill's files and folders, as a list of resources has them, by their URIs."""
-        found = {skill.root: _directory(skill.root)}
+        found: dict[str, ListEntry] = {skill.root: _directory(skill.root)}
         for file in skill.entry["resources"]:
             uri = file["uri"]
             parent = uri.rpartition("/")[0]
@@ -109,22 +112,22 @@ class Bundle:
         found[skill.uri] |= {"name": skill.name, "description": skill.entry["frontmatter"]["description"]}
         return found
 
-    def add_to(self, catalog: Mapping[str, Any]) -> dict[str, Any]:
+    def add_to(self, catalog: Catalog) -> Catalog:
         """Return a catalog with these skills: each SKILL.md is a resource too, for clients that know no skills.
 
         Raises:
             ValueError: another handler of the catalog has the URI of a skill's file, or serves the skills of a server.
         """
         if not self.skills:
-            return dict(catalog)
+            return catalog
         for method in SKILL_METHODS:
             if method in catalog.get("methods", {}):
                 place = f"functions/{catalog['methods'][method]}"
                 message = f"{place} is an adopted server with skills of its own: serve these, or the folder skills/"
                 raise ValueError(message)
-        added = dict(catalog)
+        added = catalog.copy()
         added["resources"] = list(catalog["resources"])
-        hidden = {**catalog.get("hidden", {})}
+        hidden: Hidden = {**catalog.get("hidden", {})}
         hidden_resources = dict(hidden.get("resources", {}))
         scopes = set(catalog.get("scopes", ()))
         for skill in self.skills:
@@ -153,6 +156,6 @@ class Bundle:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _directory(uri: str) -> dict[str, Any]:
+def _directory(uri: str) -> ListEntry:
     """Return the entry of a folder; its name is the last part of its URI."""
     return {"uri": uri, "name": uri.rpartition("/")[2], "mimeType": DIRECTORY}

@@ -15,6 +15,7 @@ from mcp_functions.skills.bundle import DIRECTORY
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.settings import Settings
     from mcp_functions.skills.bundle import Bundle, Skill
@@ -29,7 +30,7 @@ class Skills:
     def __init__(
         self,
         bundle: Bundle,
-        catalog: Mapping[str, Any],
+        catalog: Catalog,
         settings: Settings,
         answer_other: Callable[[Request], AnyResult],
     ) -> None:
@@ -80,7 +81,7 @@ class Skills:
 
     def _list(self, request: Request, skills: list[Skill]) -> Result:
         """Answer `skills/list`: "An entry is atomic, and a skill's `resources` set is never split across pages."."""
-        entries = [dict(skill.entry) for skill in skills]
+        entries = [skill.entry for skill in skills]
         size = min(self._settings.page_size, MOST_SKILLS_OF_A_PAGE)
         return self._cached(page("skills", entries, request.params, size))
 

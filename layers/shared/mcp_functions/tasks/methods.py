@@ -30,11 +30,12 @@ from mcp_functions.tasks.open_tasks import TooManyTasks, digest_caller
 from mcp_functions.tasks.task import COMPLETED, FAILED, INPUT_REQUIRED, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from mcp_functions.handlers.base import Handler
     from mcp_functions.handlers.tools import Tool
     from mcp_functions.protocol.messages import Request
+    from mcp_functions.protocol.wire_types import Params
     from mcp_functions.rounds.round import Round
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -68,7 +69,7 @@ class Tasks:
         self._settings = settings
         self._now = now
 
-    def call(self, request: Request, params: Mapping[str, Any], round_: Round) -> dict[str, Any]:
+    def call(self, request: Request, params: Params, round_: Round) -> dict[str, Any]:
         """Run this round of a call, or begin a task."""
         tool = self.tools[params["name"]]
         # "required", "allowed" or None for the arguments of this call

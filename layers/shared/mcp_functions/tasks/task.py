@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from mcp_functions.protocol.wire_types import ClientCapabilities
+
 WORKING = "working"
 INPUT_REQUIRED = "input_required"
 COMPLETED = "completed"
@@ -37,7 +39,7 @@ class Task:
     principal: Sequence[str] | None
     # the scopes of the access token that brought the last answer, or the call
     scopes: Sequence[str]
-    declared: Mapping[str, Any]  # the client's capabilities in the call
+    declared: ClientCapabilities  # the client's capabilities in the call
     flow: str  # the id of the conversation, which the log has on the line of each round
     created: int  # when the call became a task
     ttl: int  # milliseconds after `created` for which the task is kept

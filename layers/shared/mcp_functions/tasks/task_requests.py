@@ -5,7 +5,7 @@ The id of a task is `<folder>.<random text>`, with the folder of the function th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.protocol import headers
 from mcp_functions.protocol.constants import EXTENSION_TASKS, TASK_METHODS
@@ -13,8 +13,7 @@ from mcp_functions.protocol.errors import InvalidParams, MissingRequiredClientCa
 from mcp_functions.protocol.messages import value_at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import Request
 
 
@@ -48,7 +47,7 @@ def missing_extension() -> MissingRequiredClientCapability:
     return MissingRequiredClientCapability({"extensions": {EXTENSION_TASKS: {}}})
 
 
-def function_of(catalog: Mapping[str, Any], task_id: str) -> str:
+def function_of(catalog: Catalog, task_id: str) -> str:
     """Return the folder of the function that keeps a task.
 
     Raises:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcp_functions.handlers.tools import Tool
-    from mcp_functions.http.events import LambdaContext
+    from mcp_functions.protocol.event_types import LambdaContext
     from mcp_functions.rounds.audit import AuditRecord
     from mcp_functions.settings import Settings
     from mcp_functions.tasks.task_store import TaskStore
@@ -179,7 +179,7 @@ class Worker:
 def _run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> Outcome | None:
     """Run the tool's function, and return the outcome of the task; None if the task continues."""
     try:
-        result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
+        result = run_round(tool, {"name": task.tool, "arguments": dict(task.arguments), "_meta": {}}, round_)
         if result is not None:
             return {"result": result}
         missing = missing_capabilities(round_.requests.values(), task.declared)

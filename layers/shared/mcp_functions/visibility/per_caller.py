@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mcp_functions.handlers.catalog import LIST_NAMES
 from mcp_functions.protocol import scopes
 from mcp_functions.visibility.shown import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcp_functions.protocol.catalog_types import Catalog
     from mcp_functions.protocol.messages import AnyResult, Request
     from mcp_functions.settings import Settings
 
@@ -30,7 +32,7 @@ class PerCaller:
 
     def __init__(
         self,
-        catalog: Mapping[str, Any],
+        catalog: Catalog,
         settings: Settings,
         make_answer: Callable[[Mapping[str, Any]], Callable[[Request], AnyResult]],
     ) -> None:
@@ -39,9 +41,8 @@ class PerCaller:
         # Only these scopes change what a caller sees, so callers share a catalog whatever else their tokens allow.
         self._deciding: frozenset[str] = frozenset(
             scope
-            for list_name, entries in catalog["hidden"].items()
-            if list_name != "servers"
-            for needed in entries.values()
+            for list_name in LIST_NAMES
+            for needed in catalog["hidden"].get(list_name, {}).values()
             for scope in needed
         )
 

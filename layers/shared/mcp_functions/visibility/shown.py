@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_functions.handlers.catalog import LIST_NAMES, PROPERTIES_OF_TOOLS, key_of
 from mcp_functions.protocol import scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
+    from mcp_functions.protocol.catalog_types import Catalog, Folders, Server
     from mcp_functions.settings import Settings
 
 
-def show_to(held: Collection[str], catalog: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+def show_to(held: Collection[str], catalog: Catalog, settings: Settings) -> Catalog:
     """Return a catalog as a caller sees it; `held` has the scopes of the caller's access token.
 
     With AuthMode none everybody may call everything, so nothing is hidden. With AuthMode iam nobody has scopes.
@@ -23,7 +24,7 @@ def show_to(held: Collection[str], catalog: Mapping[str, Any], settings: Setting
     return show(catalog, scopes.expand(held, settings.scope_hierarchy))
 
 
-def show(catalog: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]:
+def show(catalog: Catalog, held: Collection[str]) -> Catalog:
     """Return a catalog without what needs scopes that are not in `held`.
 
     The member "hidden" stays, because it says that lists differ between callers. No client gets it.
@@ -34,8 +35,8 @@ def show(catalog: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]
     }
     if not any(hidden.values()):
         return catalog
-    shown = dict(catalog)
-    functions: dict[str, dict[str, str]] = {}
+    shown = catalog.copy()
+    functions: Folders = {"tools": {}, "prompts": {}, "resources": {}, "resourceTemplates": {}}
     for list_name, keys in hidden.items():
         shown[list_name] = [entry for entry in catalog[list_name] if key_of(entry) not in keys]
         folders = catalog["functions"][list_name]
@@ -44,7 +45,7 @@ def show(catalog: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]
     for member in PROPERTIES_OF_TOOLS:
         shown[member] = [name for name in catalog.get(member, ()) if name not in hidden["tools"]]
     shown["tasks"] = [folder for folder in catalog.get("tasks", ()) if folder in functions["tools"].values()]
-    shown_folders = {folder for folders in functions.values() for folder in folders.values()}
+    shown_folders = {folder for list_name in LIST_NAMES for folder in functions[list_name].values()}
     methods = catalog.get("methods", {})
     shown["methods"] = {method: folder for method, folder in methods.items() if folder in shown_folders}
     skills = catalog.get("skills", {})
@@ -53,7 +54,7 @@ def show(catalog: Mapping[str, Any], held: Collection[str]) -> Mapping[str, Any]
     return shown
 
 
-def _shown_servers(catalog: Mapping[str, Any], held: Collection[str]) -> list[Mapping[str, Any]]:
+def _shown_servers(catalog: Catalog, held: Collection[str]) -> list[Server]:
     """Return what authors wrote about the servers of which the caller sees a handler: their instructions, for example.
 
     The member "hidden" has the index of each server whose handlers are all hidden, with the scopes of each handler.

@@ -6,7 +6,7 @@ that a type requires may be missing; `events.read` checks those that this packag
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, Protocol, TypedDict
+from typing import Any, Protocol, TypeAlias, TypedDict
 
 
 class HttpContext(TypedDict, total=False):
@@ -27,9 +27,7 @@ class JwtContext(TypedDict, total=False):
 
 
 # What an authorizer wrote. A Lambda authorizer writes what it wants into "lambda".
-Authorizer = TypedDict(
-    "Authorizer", {"jwt": JwtContext, "lambda": dict[str, Any], "iam": dict[str, Any]}, total=False
-)
+Authorizer = TypedDict("Authorizer", {"jwt": JwtContext, "lambda": dict[str, Any], "iam": dict[str, Any]}, total=False)
 
 
 class RequestContext(TypedDict, total=False):
@@ -61,13 +59,8 @@ class Event(TypedDict, total=False):
     isBase64Encoded: bool
 
 
-class Response(TypedDict):
-    """An HTTP response, as API Gateway expects it."""
-
-    statusCode: int
-    headers: dict[str, str]
-    body: str
-    isBase64Encoded: NotRequired[bool]
+# statusCode, headers, body and isBase64Encoded, as API Gateway expects them
+Response: TypeAlias = dict[str, Any]
 
 
 class LambdaContext(Protocol):
