@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mcp_functions.protocol.wire_types import Params
 from mcp_functions_harness.api_gateway.events import Moment, event_of_message
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.tasks import EVERYTHING
@@ -59,7 +60,7 @@ def file_text(event: Mapping[str, Any]) -> str:
     return json.dumps(recorded, indent=2, ensure_ascii=False) + "\n"
 
 
-def round_of(function: str, number: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+def round_of(function: str, number: int, method: str, params: Params) -> dict[str, Any]:
     """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
     message = messages.message(method, params, number, EVERYTHING)
     return event_of_message(message, f"/mcp/{function}", MOMENT)

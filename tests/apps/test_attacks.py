@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import mcp_types as sdk
 import pytest
@@ -30,6 +30,9 @@ from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions_harness.environment import TABLE
 from mcp_functions_harness.testing import MemoryTable
 from tests.apps.tools import APPS, FORMS, book, host, rate, request
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import ResultObject
 
 TASKS: dict[str, Any] = {"extensions": {**APPS["extensions"], EXTENSION_TASKS: {}}}
 RESERVED_SEATS = list[str]()
@@ -223,7 +226,7 @@ def relay_resource() -> ResourceContents:
     return FOREIGN_RESOURCE
 
 
-def assert_only_own_meta(result: dict[str, Any]) -> None:
+def assert_only_own_meta(result: ResultObject) -> None:
     text = json.dumps(result)
     assert "mcp-functions/" not in text
     assert "example.com/k" in text

@@ -76,7 +76,7 @@ def test_the_form_carries_the_question_and_the_text_tells_the_model_to_wait() ->
 
 
 def test_only_meta_has_the_state_of_a_form() -> None:
-    result = host(book).call(city="Lisbon").result
+    result: Any = host(book).call(city="Lisbon").result
     state = result["_meta"]["mcp-functions/form"]["state"]
     assert state.startswith("ks1.")
     assert state not in str(result["content"])

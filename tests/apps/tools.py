@@ -94,7 +94,7 @@ def request(
     return wire.read(function(wire.event(sent), wire.Context(f"local_{name}")), method)
 
 
-def way_of(result: dict[str, Any]) -> str:
+def way_of(result: Mapping[str, Any]) -> str:
     """Tell how a result asks: by the client's elicitation, in a form ("app"), or in words."""
     if result["resultType"] == "input_required":
         return "client"

@@ -9,13 +9,16 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import CALLER, OTHER, Exchange
 from tests.attack.checks import CHECKS
 from tests.attack.findings import Check, Proof, Report, Severity
 from tests.attack.scan import DEFAULT_BOUNDS, Bounds, LimitReached, Scan, SkipCheck, Target
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
 
 MAX_PAGES = 5  # pages of a list that are read
 MAX_CALLS = 60  # calls that are tried
@@ -92,19 +95,21 @@ def _rank(target: Target) -> tuple[bool, int]:
 
 
 def _calls_of_named_tools(scan: Scan, named_tools: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[Target]:
-    schemas = {tool.get("name"): tool.get("inputSchema") or {} for tool in _read_list(scan, "tools/list", "tools")}
+    schemas: dict[str, Any] = {
+        str(tool.get("name")): tool.get("inputSchema") or {} for tool in _read_list(scan, "tools/list", "tools")
+    }
     for name, arguments in named_tools:
         yield Target("tools/call", {"name": name, "arguments": arguments}, schemas.get(name, {}))
 
 
 def _calls_of_lists(scan: Scan) -> Iterator[Target]:
     for tool in _read_list(scan, "tools/list", "tools"):
-        schema = tool.get("inputSchema") or {}
+        schema: Any = tool.get("inputSchema") or {}
         params = {"name": tool.get("name"), "arguments": schema_values.example(schema)}
         yield Target("tools/call", params, schema)
     for prompt in _read_list(scan, "prompts/list", "prompts"):
         arguments = prompt.get("arguments") or []
-        schema = {"properties": {argument.get("name"): {"type": "string"} for argument in arguments}}
+        schema = {"properties": {str(argument.get("name")): {"type": "string"} for argument in arguments}}
         required = {argument.get("name"): "example" for argument in arguments if argument.get("required")}
         yield Target("prompts/get", {"name": prompt.get("name"), "arguments": required}, schema)
     for resource in _read_list(scan, "resources/list", "resources"):
@@ -118,7 +123,7 @@ def _calls_of_lists(scan: Scan) -> Iterator[Target]:
 def _read_list(scan: Scan, method: str, key: str) -> list[dict[str, Any]]:
     """Return the entries of a list; [] if the server has no such list."""
     entries: list[dict[str, Any]] = []
-    params: dict[str, Any] = {}
+    params: Params = {}
     for _ in range(MAX_PAGES):
         message = messages.message(method, params, next(scan.ids))
         result = scan.send(messages.write(message)).response.result or {}

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params, Schema
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import CALLER, RESPONSE_SECONDS, Exchange, Request, Response, send
 from tests.attack import other_values
@@ -54,7 +55,7 @@ class Target:
 
     method: str  # tools/call, prompts/get or resources/read
     params: Mapping[str, Any]
-    schema: Mapping[str, Any] = field(default_factory=dict)  # the JSON Schema of its arguments
+    schema: Schema = field(default_factory=Schema)  # the JSON Schema of its arguments
     similar: Sequence[Mapping[str, Any]] = ()  # params of calls with other arguments, which may ask too
     rounds: Sequence[Exchange] = ()  # the rounds of a correct conversation; none before it was held
 
@@ -175,15 +176,16 @@ class Scan:
         """Return a correct `tools/list` request."""
         return messages.write(self.list_message())
 
-    def list_message(self) -> dict[str, Any]:
+    def list_message(self) -> JSONRPCMessage:
         """Return a correct `tools/list` message."""
         return messages.message("tools/list", {}, next(self.ids))
 
     def request(
-        self, target: Target, person: str = CALLER, capabilities: Mapping[str, Any] | None = None, **params: object
+        self, target: Target, person: str = CALLER, capabilities: ClientCapabilities | None = None, **params: object
     ) -> Request:
         """Return the request that calls a target, with some params added or replaced."""
-        message = messages.message(target.method, {**target.params, **params}, next(self.ids), capabilities)
+        changed = cast("Params", {**target.params, **params})
+        message = messages.message(target.method, changed, next(self.ids), capabilities)
         return messages.write(message, messages.header_parameters(target.schema), person)
 
     def call(self, target: Target, **changes: Any) -> Exchange:  # noqa: ANN401 - as `request` takes them

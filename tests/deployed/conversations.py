@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
     from mcp_types import CallToolResult, ElicitRequestParams
 
+    from mcp_functions.protocol.wire_types import Params, ResultObject
     from mcp_functions_harness.client.http import Response
     from tests.deployed.stack import Stack
 
@@ -62,7 +63,7 @@ def lists(stack: Stack) -> None:
     catalog = json.loads((stack.project.folder / "functions/mcp/catalog.json").read_text(encoding="utf-8"))
     written = sorted(entry["name"] for kind in LISTED.values() for entry in catalog[kind])
     server = stack.server()
-    results = {kind: server.exchange(method, {}).result or {} for method, kind in LISTED.items()}
+    results: dict[str, Any] = {kind: server.exchange(method, {}).result or {} for method, kind in LISTED.items()}
     assert sorted(entry["name"] for kind, result in results.items() for entry in result[kind]) == written
 
 
@@ -78,7 +79,7 @@ def every_function(stack: Stack) -> None:
         folder = name.removeprefix(f"{stack.name}_")
         if folder == "mcp" or folder.endswith("-worker"):
             continue
-        listed = [server.exchange(method, {}, folder).result or {} for method in LISTED]
+        listed: list[Any] = [server.exchange(method, {}, folder).result or {} for method in LISTED]
         names = [one["name"] for result in listed for kind in LISTED.values() for one in result.get(kind, ())]
         assert folder in names, names
 
@@ -155,7 +156,7 @@ def task(stack: Stack) -> None:
     assert "2025 is audited" in str(run_task(stack, told)["content"])
 
 
-def run_task(stack: Stack, told: Callable[[Mapping[str, Any]], object] = lambda _task: None) -> dict[str, Any]:
+def run_task(stack: Stack, told: Callable[[Mapping[str, Any]], object] = lambda _task: None) -> ResultObject:
     """Run the task of the samples to its end; its question is answered with yes."""
 
     def answer(_key: str, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,9 +171,10 @@ def paid_once(stack: Stack) -> None:
     server = stack.server()
     asked = server.exchange("tools/call", {"name": "pay_invoice", "arguments": {"number": "2026-001"}})
     assert asked.questions, asked
+    assert asked.state, asked
     (key,) = asked.questions
     (field,) = asked.questions[key]["params"]["requestedSchema"]["properties"]
-    approved = {
+    approved: Params = {
         "name": "pay_invoice",
         "arguments": {"number": "2026-001"},
         "requestState": asked.state,

@@ -16,10 +16,11 @@ from tests.docs.pages import Page
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from mcp_functions.protocol.wire_types import Params
     from tests.deployed.stack import Stack
 
-TOLD = {"name": "update_work_item", "arguments": conversations.RESOLVE}
-ANSWER = {"resolution": {"action": "accept", "content": {"resolution": "Fixed"}}}
+TOLD: Params = {"name": "update_work_item", "arguments": conversations.RESOLVE}
+ANSWER: dict[str, dict[str, Any]] = {"resolution": {"action": "accept", "content": {"resolution": "Fixed"}}}
 BROKEN = """
   Broken: # has no Threshold
     Type: AWS::CloudWatch::Alarm

@@ -7,7 +7,7 @@ import json
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
@@ -16,6 +16,7 @@ from mcp_functions_harness.client import messages
 from tests.deployed.browser import Browser
 
 if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
     from tests.deployed.browser import Page
     from tests.deployed.stack import Stack
 
@@ -42,7 +43,7 @@ class Host:
 
     def call(self, token: str, method: str = "tools/call", **params: Any) -> Page:  # noqa: ANN401 - JSON
         """Send a message of MCP."""
-        asked = messages.write(messages.message(method, params, 1, messages.EVERYTHING))
+        asked = messages.write(messages.message(method, cast("Params", params), 1, messages.EVERYTHING))
         return self.browser.request(
             "POST", self.url, asked.body, {**dict(asked.headers), "authorization": f"Bearer {token}"}
         )

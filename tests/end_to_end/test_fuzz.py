@@ -45,7 +45,7 @@ def valid_requests() -> list[tuple[Any, dict[str, Any]]]:
     get = Conversation(briefing).call(topic="x").accept(audience={"audience": "engineers"})
     read = Conversation(ticket).read("tickets://A/1").decline()
     calls = [(update_work_item, resolve.rounds), (briefing, get.rounds), (ticket, read.rounds)]
-    events = [(handler, event) for handler, rounds in calls for event, _response in rounds]
+    events: list[tuple[Any, Any]] = [(handler, event) for handler, rounds in calls for event, _response in rounds]
     lists = ["server/discover", "tools/list", "prompts/list", "resources/list", "resources/templates/list"]
     return events + [(front_door, wire.event(wire.message(method))) for method in lists]
 

@@ -13,6 +13,7 @@ from functions.add.app import add, handler
 from mcp_functions_harness.testing import Conversation, deployed
 
 if TYPE_CHECKING:
+    from mcp_functions.protocol.wire_types import Params
     from tests.support.recordings import Recording
 
 
@@ -41,6 +42,7 @@ def test_the_error_for_an_unknown_argument_names_it() -> None:
 def test_a_function_without_a_kms_key_refuses_every_request_state() -> None:
     with deployed(MCP_KMS_KEYS=None):
         talk = Conversation(handler.fresh()).call(a=2, b=3)
-        talk._send(requestState="ks1.AAAA", inputResponses={})  # noqa: SLF001 - the function returned no state to send
+        inputs: Params = {"requestState": "ks1.AAAA", "inputResponses": {}}
+        talk._send(inputs)  # noqa: SLF001 - the function returned no state to send
     assert talk.status == 400
     assert talk.error["message"] == "Invalid or expired requestState"

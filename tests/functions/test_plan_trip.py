@@ -56,7 +56,7 @@ def test_a_user_who_declines_or_dismisses_a_question_plans_no_trip(key: str) -> 
 def test_the_function_ignores_an_answer_without_a_request_state() -> None:
     talk = Conversation(handler).call(days=5)
     answer = {"action": "accept", "content": {"city": "Lisbon"}}
-    talk._send(inputResponses={"where": answer})  # noqa: SLF001 - `answer` would send the state too
+    talk._send({"inputResponses": {"where": answer}})  # noqa: SLF001 - `answer` would send the state too
     assert talk.asked == ["where", "when"]
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from mcp_functions_harness import Harness
 from mcp_functions_harness.command import run
-from mcp_functions_harness.loopback import Loopback, json_response
+from mcp_functions_harness.loopback import HttpResponse, Loopback, json_response
 from mcp_functions_harness.terminal import long_rounds
 from tests.harness.conftest import write_functions
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from mcp_functions_harness.loopback import HttpRequest, HttpResponse
+    from mcp_functions_harness.loopback import HttpRequest
 
 MODULES = {
     "book": '''
@@ -154,6 +154,7 @@ handler = serve(logs, logger=logger)
 ''',
 }
 FILES = {f"{name}/app.py": text for name, text in MODULES.items()}
+DEEP = "[" * 100_000  # JSON that no reader follows
 HELP = "  (/decline or /cancel instead of an answer)\n"
 
 
@@ -354,6 +355,14 @@ def test_call_reports_an_answer_option_without_a_question(call: Callable[..., Ra
         (["book", "city=x"], "view has no answer: --answer view=..., --decline view, or type it at a terminal"),
         (["book", "city=x", "--answer", "view=lake"], "the answer to view does not fit: 'lake' is none of: sea, city"),
         (["profile", "--answer", "who=Ann"], "the answer to who does not fit: give who.FIELD=VALUE for: mail, age"),
+        (["profile", "--answer", 'who=["ab"]'], "the answer to who does not fit: give who.FIELD=VALUE for: mail, age"),
+        (
+            ["profile", "--answer", 'who=[["mail", 1]]'],
+            "the answer to who does not fit: give who.FIELD=VALUE for: mail",
+        ),
+        (["profile", "--answer", "who=" + DEEP], "the answer to who does not fit: give who.FIELD=VALUE for: mail, age"),
+        (["profile", "--answer", "who.colours=" + DEEP], "is no several, with commas"),
+        (["book", '{"city": ' + DEEP], "is no argument of book: "),
         (["profile", "--answer", "who.size=3"], "the form has no size; it has: mail, age, colours, news, nickname"),
         (["profile", "--answer", "who.age=30"], "the answer to who does not fit: 'mail' is a required property"),
         (["book", "--answer", "view"], "write KEY=VALUE, not 'view'. See mcp-functions call --help"),
@@ -428,24 +437,30 @@ def test_call_reports_that_a_server_requires_a_token(
 
 
 @contextlib.contextmanager
-def hostile(*results: dict[str, Any] | None) -> Iterator[str]:
-    """Serve results that a server of the toolkit would not send, after a list with two tools of one name.
-
-    For None, the server closes the connection without a response.
-    """
-    first = {"name": "t", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
-    second = {"name": "t", "inputSchema": {"type": "object"}}
-    left = iter([{"resultType": "complete"}, {"tools": [first, second]}, *results])
+def answering(*results: object) -> Iterator[str]:
+    """Serve results, one after the other. For None the connection is closed; a text is a whole body of events."""
+    left = iter(results)
 
     def answer(_request: HttpRequest) -> HttpResponse:
         result = next(left)
         if result is None:
             raise ConnectionResetError
+        if isinstance(result, str):
+            return HttpResponse(200, (("content-type", "text/event-stream"),), result.encode())
         return json_response(200, {"jsonrpc": "2.0", "id": 1, "result": result})
 
     with Loopback(max_body=10_000) as server:
         server.start(answer)
         yield f"{server.url}/mcp"
+
+
+@contextlib.contextmanager
+def hostile(*results: object) -> Iterator[str]:
+    """Serve results that a server of the toolkit would not send, after a list with two tools of one name."""
+    first = {"name": "t", "inputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    second = {"name": "t", "inputSchema": {"type": "object"}}
+    with answering({"resultType": "complete"}, {"tools": [first, second]}, *results) as url:
+        yield url
 
 
 def test_call_reports_a_dropped_connection_in_one_line(call: Callable[..., Ran]) -> None:
@@ -478,6 +493,25 @@ def test_call_reports_an_answer_to_a_malformed_form_in_one_line(call: Callable[.
     question = {"method": "elicitation/create", "params": {"requestedSchema": form}}
     with hostile({"resultType": "input_required", "inputRequests": {"who": question}}) as url:
         assert "the answer to who does not fit: " in one_line(call("--url", url, "t", "--answer", "who=Ann"))
+
+
+@pytest.mark.parametrize("completion", [None, [], {"values": "ab"}, {"values": [["a", 1]]}])
+def test_call_reports_a_malformed_completion_in_one_line(completion: object, call: Callable[..., Ran]) -> None:
+    with answering({"resultType": "complete"}, {"completion": completion}) as url:
+        ran = call("--url", url, "note://{n}", "--complete", "n")
+    assert one_line(ran) == "the server's answer for n of note://{n} is no list of texts"
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"progress": None}, {"progress": "1", "total": "2"}, {"progress": 1, "total": [2]}]
+)
+def test_call_shows_a_result_after_malformed_progress(params: dict[str, Any], call: Callable[..., Ran]) -> None:
+    told = {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
+    ended = {"jsonrpc": "2.0", "id": 1, "result": {"contents": [{"uri": "note://7", "text": "note 7"}]}}
+    stream = "".join(f"data: {json.dumps(each)}\n\n" for each in (told, ended))
+    with answering({"resultType": "complete"}, stream) as url:
+        ran = call("--url", url, "note://7")
+    assert (ran.code, ran.err, ran.out.endswith("note 7\n")) == (0, "", True)
 
 
 def test_ctrl_c_at_a_question_ends_call_without_a_traceback(functions: Path) -> None:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
+    from mcp_functions.protocol.wire_types import ResultObject
+
 APP = '''
 from typing import Annotated
 
@@ -81,7 +83,7 @@ def test_the_task_client_can_cancel_a_task(url: str) -> None:
 
 
 def test_the_task_client_waits_before_it_polls_a_task_without_a_new_question() -> None:
-    asking = {"taskId": "t.1", "status": "input_required", "inputRequests": {}, "pollIntervalMs": 70}
+    asking: ResultObject = {"taskId": "t.1", "status": "input_required", "inputRequests": {}, "pollIntervalMs": 70}
     completed = {"taskId": "t.1", "status": "completed", "result": {"content": []}}
     slept: list[float] = []
     with Loopback(max_body=10_000) as server:
@@ -89,6 +91,16 @@ def test_the_task_client_waits_before_it_polls_a_task_without_a_new_question() -
         client = TaskClient(f"{server.url}/mcp", sleep=slept.append)
         assert client.follow(asking) == {"content": []}
     assert slept == [0.07]
+
+
+@pytest.mark.parametrize("result", [None, "ab", ["ab"], [["content", []]]])
+def test_the_task_client_takes_only_an_object_as_the_result_of_a_task(result: object) -> None:
+    asking: ResultObject = {"taskId": "t.1", "status": "working"}
+    completed = {"taskId": "t.1", "status": "completed", "result": result}
+    with Loopback(max_body=10_000) as server:
+        server.start(lambda _request: json_response(200, {"jsonrpc": "2.0", "id": 1, "result": completed}))
+        with pytest.raises(ValueError, match="the task is completed, and has no result"):
+            TaskClient(f"{server.url}/mcp", sleep=lambda _seconds: None).follow(asking)
 
 
 def test_a_client_without_the_tasks_extension_gets_rounds(url: str) -> None:

@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from mcp_functions_harness.client.tasks import Refused, TaskClient
-from tests.support import upgrade_child, wire
+from tests.support import upgrade_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from mcp_functions.protocol.wire_types import ResultObject
 
 ROOT = Path(__file__).parents[2]
 EARLIER_VERSION = "d336661"  # of 0.1.0; tests/seal/vectors/states/0.1.0.json is its state
@@ -148,11 +150,11 @@ def serving(version: Version, project: Path) -> Iterator[int]:
         process.communicate(timeout=60)
 
 
-def call_tool(port: int, name: str, **params: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities=wire.FORM_CAPABILITIES).call(name, **params)
+def call_tool(port: int, name: str, **params: Any) -> ResultObject:  # noqa: ANN401 - JSON
+    return TaskClient(f"http://127.0.0.1:{port}/mcp/{name}", capabilities={"elicitation": {}}).call(name, **params)
 
 
-def accept_question(result: dict[str, Any], **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+def accept_question(result: ResultObject, **answers: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
     """Return what a client sends with the answers to a result."""
     assert result["inputRequests"].keys() == answers.keys()
     responses = {key: {"action": "accept", "content": content} for key, content in answers.items()}

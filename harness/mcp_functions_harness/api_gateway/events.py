@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
+from mcp_functions.protocol.wire_types import JSONRPCMessage
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.environment import ACCOUNT
 from mcp_functions_harness.loopback import HttpRequest, json_object
@@ -83,7 +84,7 @@ def event(
 
 
 def event_of_message(
-    message: Mapping[str, Any], route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
+    message: JSONRPCMessage, route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Make the event of a JSON-RPC request, with the headers that an MCP client sends; see `event`."""
     headers = (("Host", "localhost"), *messages.headers(message))

@@ -14,13 +14,13 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TextIO, cast
+from typing import Any, TextIO
 
 from mcp_functions.handlers import lookup
-from mcp_functions.protocol.catalog_types import Catalog
+from mcp_functions.protocol.catalog_types import Catalog, ListName
 from mcp_functions.protocol.constants import META_LOG_LEVEL
 from mcp_functions.protocol.errors import McpError
-from mcp_functions.protocol.wire_types import Params
+from mcp_functions.protocol.wire_types import JSONRPCMessage, ListEntry, Params, ResultObject
 from mcp_functions.tasks import task_requests
 from mcp_functions_harness import catalog
 from mcp_functions_harness.calling.terminal import Terminal, notification_text
@@ -28,7 +28,7 @@ from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED
 from mcp_functions_harness.harness import TEMPLATE_LINES, Harness
 from mcp_functions_harness.lambdas.service import Invocation
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.terminal import long_rounds
 from mcp_functions_harness.terminal.function_output import redirected_to
 from mcp_functions_harness.terminal.log_lines import shown_text
@@ -55,13 +55,12 @@ class CalledServer(Server):
         """Show the task after every poll."""
         self.told = self._write_status
 
-    def entries(self, list_name: str) -> Sequence[Mapping[str, Any]]:
-        """Return the entries of a list: "tools", "prompts" or "resourceTemplates"."""
-        if self.catalog is not None:
-            return list(cast("Mapping[str, Any]", self.catalog)[list_name])
-        return list(lists.read(self, [list_name])[list_name])
+    def entries(self, list_name: ListName) -> Sequence[ListEntry]:
+        """Return the entries of a list."""
+        project = lists.read(self, [list_name]) if self.catalog is None else self.catalog
+        return list(project[list_name])
 
-    def _write_status(self, task: Mapping[str, Any]) -> None:
+    def _write_status(self, task: ResultObject) -> None:
         """Write the status of a task that has not ended, if it has changed since the last poll."""
         if task["status"] in ENDED:
             return
@@ -72,10 +71,11 @@ class CalledServer(Server):
             self.terminal.write(safe_line(line), dim=True)
             self._last_line = line
 
-    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+    def _send(self, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         """Send a request that asks for notifications of progress and log messages, and show them."""
         params = message["params"]
-        params["_meta"] |= {"progressToken": message["id"], META_LOG_LEVEL: "info"}
+        params["_meta"]["progressToken"] = message["id"]
+        params["_meta"][META_LOG_LEVEL] = "info"
         folder = self._folder(message["method"], params)
         response = self._send_to(folder, message, header_parameters)
         for notification in response.messages:
@@ -95,8 +95,8 @@ class CalledServer(Server):
                 return lookup.find_reference(self.catalog, params).folder
             return lookup.find(self.catalog, method, params).folder
         except McpError as error:
-            named = params.get("ref", params)
-            stop(f"{error.message}: {named.get('uri') or named.get('name')}", after=error)
+            named: Mapping[str, object] = params.get("ref", params)
+            raise Problem(message=f"{error.message}: {named.get('uri') or named.get('name')}") from error
 
 
 @contextlib.contextmanager
@@ -107,7 +107,8 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
         Problem: moto is not installed, or a function does not load.
     """
     if find_spec("moto") is None:
-        stop("moto is not installed, which the functions here need: pip install 'mcp-functions[local]', or --url")
+        remedy = "pip install 'mcp-functions[local]', or --url"
+        raise Problem(message=f"moto is not installed, which the functions here need: {remedy}")
     write_log = partial(_write_log, sys.stderr)
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level
@@ -116,7 +117,8 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     try:
         with (
             redirected_to(write_log, sys.stderr),
-            TemporaryDirectory() as state_dir,  # no key or table of this call is kept
+            # no key or table of this call is kept
+            TemporaryDirectory() as state_dir,
             Harness(
                 functions,
                 state_dir=Path(state_dir),
@@ -125,8 +127,8 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
                 on_invocation=partial(_warn, write_log),
             ) as harness,
         ):
-            function_catalog = catalog.describe(harness.functions.values(), harness.directory)
-            yield CalledServer(harness.url, catalog=cast("Catalog", function_catalog), terminal=terminal)
+            function_catalog: Any = catalog.describe(harness.functions.values(), harness.directory)
+            yield CalledServer(harness.url, catalog=function_catalog, terminal=terminal)
     finally:
         logger.setLevel(level_before)
 

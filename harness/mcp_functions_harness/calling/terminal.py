@@ -6,20 +6,18 @@ user sees of a result, a notification and a content block.
 
 import json
 import sys
-from collections.abc import Mapping
-from typing import Any, TextIO
+from typing import Literal, TextIO, TypeAlias
 
 import click
 
-from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import ContentBlock, JSONRPCMessage, JSONValue, Params, ResultObject, Schema
 from mcp_functions_harness.calling import values
 from mcp_functions_harness.terminal.safe_text import safe_line, write_styled
 
 # the actions with which MCP lets a user refuse a question
-DECLINE = "decline"
-CANCEL = "cancel"
+Refusal: TypeAlias = Literal["decline", "cancel"]
 # by the text that a user types instead of an answer
-ACTIONS = {"/decline": DECLINE, "/cancel": CANCEL}
+REFUSALS: dict[str, Refusal] = {"/decline": "decline", "/cancel": "cancel"}
 
 
 class InputEnded(Exception):
@@ -27,9 +25,9 @@ class InputEnded(Exception):
 
 
 class QuestionRefused(Exception):
-    """The user declines or cancels a question; `action` is DECLINE or CANCEL."""
+    """The user declines or cancels a question."""
 
-    def __init__(self, action: str) -> None:
+    def __init__(self, action: Refusal) -> None:
         """Refuse with an action."""
         super().__init__(action)
         self.action = action
@@ -54,19 +52,22 @@ class Terminal:
             InputEnded: stdin is no terminal, and has no more lines.
         """
         click.echo(safe_line(prompt), nl=False, file=self._out)
-        line = sys.stdin.readline()  # "" at the end of the input
+        line = sys.stdin.readline()
+        has_ended = not line
         if not sys.stdin.isatty():
-            self.write("")  # ends the line of the prompt, as the Enter key does at a terminal
-            if not line:
+            # ends the line of the prompt, as the Enter key does at a terminal
+            self.write("")
+            if has_ended:
                 raise InputEnded
-        elif not line:  # Ctrl-D
-            raise QuestionRefused(CANCEL)
+        elif has_ended:
+            # Ctrl-D
+            raise QuestionRefused(action="cancel")
         answer = line.strip()
-        if answer in ACTIONS:
-            raise QuestionRefused(ACTIONS[answer])
+        if answer in REFUSALS:
+            raise QuestionRefused(REFUSALS[answer])
         return answer
 
-    def ask_value(self, label: str, schema: Mapping[str, Any], root: Mapping[str, Any], *, required: bool) -> JSONValue:
+    def ask_value(self, label: str, schema: Schema, root: Schema, *, required: bool) -> JSONValue:
         """Ask until the user types a value that fits its schema.
 
         Args:
@@ -95,7 +96,7 @@ class Terminal:
                 self.write(f"  {error}")
 
 
-def _prompt_hint(schema: Mapping[str, Any], *, required: bool) -> str:
+def _prompt_hint(schema: Schema, *, required: bool) -> str:
     """Return what a prompt says in brackets: what the user may type, and what Enter alone means."""
     hints = []
     expected = values.expected_input(schema)
@@ -108,7 +109,7 @@ def _prompt_hint(schema: Mapping[str, Any], *, required: bool) -> str:
     return f" ({'; '.join(hints)})" if hints else ""
 
 
-def result_text(result: Mapping[str, Any]) -> str:
+def result_text(result: ResultObject) -> str:
     """Return the text of the result of a tool, a prompt or a resource."""
     if "messages" in result:
         return "\n".join(f"{message['role']}: {block_text(message['content'])}" for message in result["messages"])
@@ -118,9 +119,9 @@ def result_text(result: Mapping[str, Any]) -> str:
     return "\n".join(map(block_text, blocks))
 
 
-def notification_text(notification: Mapping[str, Any]) -> str:
+def notification_text(notification: JSONRPCMessage) -> str:
     """Return the line of a notification with progress or a log message; "" for any other."""
-    params: Mapping[str, Any] = notification.get("params", {})
+    params = notification.get("params", {})
     match notification.get("method"):
         case "notifications/progress":
             return f"  {_progress(params)}  {params.get('message', '')}".rstrip()
@@ -131,15 +132,15 @@ def notification_text(notification: Mapping[str, Any]) -> str:
     return ""
 
 
-def _progress(params: Mapping[str, Any]) -> str:
-    """Return the progress in percent; without a total, the number itself."""
-    total = params.get("total")
-    if not total:
-        return str(params["progress"])
-    return f"{100 * params['progress'] / total:.0f} %"
+def _progress(params: Params) -> str:
+    """Return the progress in percent; without a total, the number itself. The server may send other values."""
+    done, total = params.get("progress"), params.get("total")
+    if total and isinstance(done, int | float) and isinstance(total, int | float):
+        return f"{100 * done / total:.0f} %"
+    return str(done)
 
 
-def block_text(block: Mapping[str, Any]) -> str:
+def block_text(block: ContentBlock) -> str:
     """Return the text of a content block; if it has none, its URI, or else its type in brackets."""
     text = block.get("text") or block.get("resource", {}).get("text") or block.get("uri")
     if text:

@@ -10,19 +10,20 @@ any other                 JSON
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONValue, Schema
 
 BOOLEANS = {"true": True, "yes": True, "y": True, "false": False, "no": False, "n": False}
-EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}  # by the schema's type
-MAX_REASON = 200  # the most characters of jsonschema's reason, which may contain a whole value
+# by the schema's type
+EXPECTED_INPUT = {"boolean": "yes | no", "array": "several, with commas"}
+# the most characters of jsonschema's reason, which may contain a whole value
+MAX_REASON = 200
 
 
-def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) -> JSONValue:
+def read_valid(text: str, schema: Schema, root: Schema) -> JSONValue:
     """Read a value that fits its schema.
 
     Args:
@@ -43,7 +44,7 @@ def read_valid(text: str, schema: Mapping[str, Any], root: Mapping[str, Any]) ->
     return value
 
 
-def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
+def read(text: str, schema: Schema) -> JSONValue:
     """Read a value of the schema's type. The schema's other rules are not checked.
 
     Raises:
@@ -57,18 +58,21 @@ def read(text: str, schema: Mapping[str, Any]) -> JSONValue:
         return text
     if value_type == "boolean" and text.lower() in BOOLEANS:
         return BOOLEANS[text.lower()]
-    if value_type == "array" and not text.startswith("["):  # [ begins JSON
-        return [read(part.strip(), schema.get("items", {})) for part in text.split(",")]
+    # [ begins JSON
+    if value_type == "array" and not text.startswith("["):
+        return [read(part.strip(), _items(schema)) for part in text.split(",")]
     try:
         return json.loads(text)
-    except ValueError:
-        if value_type is None:  # the schema allows any type, so a text that is not JSON is a string
+    except (ValueError, RecursionError):
+        # the schema allows any type, so a text that is not JSON is a string
+        if value_type is None:
             return text
-        wrong = f"{text!r} is no {EXPECTED_INPUT.get(value_type, value_type)}"
-        raise ValueError(wrong) from None  # the user did not mean JSON, so its error would not help
+        wrong = f"{text!r} is no {EXPECTED_INPUT.get(str(value_type), value_type)}"
+        # the user did not mean JSON, so its error would not help
+        raise ValueError(wrong) from None
 
 
-def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
+def choices(schema: Schema) -> dict[str, JSONValue]:
     """Return the values of a choice by their labels; {} if the schema is no choice.
 
     In MCP, `oneOf` (`anyOf` in a list's items) has a `const` and a `title` for each value. An `enum` has labels only in
@@ -83,9 +87,9 @@ def choices(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {str(label): value for label, value in zip(labels, values, strict=False)}
 
 
-def expected_input(schema: Mapping[str, Any]) -> str:
+def expected_input(schema: Schema) -> str:
     """Return what a user may type for a value: its choices, or its format or type; "" for any text."""
-    values = choices(schema) or choices(schema.get("items", {}))
+    values = choices(schema) or choices(_items(schema))
     if values:
         return " | ".join(values)
     format_or_type = str(schema.get("format") or schema.get("type", ""))
@@ -94,7 +98,7 @@ def expected_input(schema: Mapping[str, Any]) -> str:
     return EXPECTED_INPUT.get(format_or_type, format_or_type)
 
 
-def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, Any]) -> str:
+def find_problem(value: object, schema: Schema, root: Schema) -> str:
     """Return why a value does not fit its schema; "" if it does.
 
     Args:
@@ -102,17 +106,24 @@ def find_problem(value: object, schema: Mapping[str, Any], root: Mapping[str, An
         schema: the JSON Schema of the value.
         root: the whole schema, with the definitions that `schema` may refer to.
     """
-    definitions = {name: root[name] for name in ("$defs", "definitions") if name in root}
+    definitions = {keyword: value for keyword, value in root.items() if keyword in {"$defs", "definitions"}}
     validator = Draft202012Validator({**definitions, **schema}, format_checker=Draft202012Validator.FORMAT_CHECKER)
     error = best_match(validator.iter_errors(value))
     if error is None:
         return ""
     path = ".".join(map(str, error.absolute_path))
-    reason = " ".join(error.message.split())[:MAX_REASON]  # in one line
+    in_one_line = " ".join(error.message.split())
+    reason = in_one_line[:MAX_REASON]
     return f"{path}: {reason}" if path else reason
 
 
-def _read_choice(text: str, values: Mapping[str, Any]) -> JSONValue:
+def _items(schema: Schema) -> Schema:
+    """Return the schema of an array's items; {} if it allows any."""
+    items = schema.get("items")
+    return items if isinstance(items, dict) else {}
+
+
+def _read_choice(text: str, values: Mapping[str, JSONValue]) -> JSONValue:
     """Find the value whose label, or which itself, is the text; upper and lower case are equal."""
     for label, value in values.items():
         if text.lower() in {label.lower(), str(value).lower()}:

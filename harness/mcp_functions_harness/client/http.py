@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
+
+from mcp_functions.protocol.wire_types import Error, InputRequest, JSONRPCMessage, ResultObject
 
 CALLER = "caller"  # the user whose credentials most requests have
 OTHER = "other"  # a second user, who tries to use what belongs to the first one
@@ -28,23 +30,29 @@ class Request:
     """One HTTP request."""
 
     body: bytes
-    headers: tuple[tuple[str, str], ...] = ()  # without credentials
+    # without credentials
+    headers: tuple[tuple[str, str], ...] = ()
     method: str = "POST"
-    person: str = CALLER  # whose credentials are added: CALLER or OTHER
-    content_length: int | None = None  # if it differs from the body's length
+    # whose credentials are added: CALLER or OTHER
+    person: str = CALLER
+    # if it differs from the body's length
+    content_length: int | None = None
 
 
 @dataclass(frozen=True)
 class Response:
     """One HTTP response, or why there is none."""
 
-    status: int  # 0 if there is no response
-    headers: Mapping[str, str] = field(default_factory=dict)  # by name in lower case
+    # 0 if there is no response
+    status: int
+    # by name in lower case
+    headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    failed: str = ""  # the type of the exception if there is no response
+    # the type of the exception if there is no response
+    failed: str = ""
 
     @cached_property
-    def messages(self) -> list[dict[str, Any]]:
+    def messages(self) -> list[JSONRPCMessage]:
         """The JSON-RPC messages of the body; a stream has notifications too."""
         text = self.body.decode(errors="replace")
         if not self.headers.get("content-type", "").startswith(EVENT_STREAM):
@@ -53,19 +61,19 @@ class Response:
         return [parse_message(line.removeprefix("data:")) for line in data_lines]
 
     @property
-    def message(self) -> dict[str, Any]:
+    def message(self) -> JSONRPCMessage:
         """The JSON-RPC response; {} if the body has none."""
         responses = [message for message in self.messages if _is_response(message)]
         return responses[-1] if responses else {}
 
     @property
-    def result(self) -> dict[str, Any] | None:
+    def result(self) -> ResultObject | None:
         """The JSON-RPC result; None if there is none, as in the properties below."""
         result = self.message.get("result")
         return result if isinstance(result, dict) else None
 
     @property
-    def error(self) -> dict[str, Any] | None:
+    def error(self) -> Error | None:
         """The JSON-RPC error."""
         error = self.message.get("error")
         return error if isinstance(error, dict) else None
@@ -77,7 +85,7 @@ class Response:
         return code if isinstance(code, int) else None
 
     @property
-    def questions(self) -> dict[str, Any] | None:
+    def questions(self) -> dict[str, InputRequest] | None:
         """The `inputRequests` of an `input_required` result, if the response is one."""
         if self.result is None or self.result.get("resultType") != "input_required":
             return None
@@ -172,14 +180,14 @@ def _read_body(response: HTTPResponse, headers: Mapping[str, str], seconds: floa
     return body
 
 
-def _is_response(message: Mapping[str, Any]) -> bool:
+def _is_response(message: JSONRPCMessage) -> bool:
     return "result" in message or "error" in message
 
 
-def parse_message(text: str | bytes) -> dict[str, Any]:
+def parse_message(text: str | bytes) -> JSONRPCMessage:
     """Read a JSON-RPC message; {} if the text is no JSON object."""
     try:
-        value = json.loads(text)
+        message: JSONRPCMessage = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return value if isinstance(value, dict) else {}
+    return message if isinstance(message, dict) else {}

@@ -9,23 +9,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Meta, Params, RequestId, Schema
 from mcp_functions_harness.client.http import CALLER, Request
 
 VERSION = "2026-07-28"
-PREFIX = "io.modelcontextprotocol/"  # begins the names of MCP's own members of `_meta`
-EVERYTHING: dict[str, Any] = {  # the capabilities of a client that can do everything
+# the capabilities of a client that can do everything
+EVERYTHING: ClientCapabilities = {
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-NAME_PARAMETERS = {  # method -> the parameter that the `Mcp-Name` header repeats
+# method -> the parameter that the `Mcp-Name` header repeats
+NAME_PARAMETERS = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
     **dict.fromkeys(("tasks/get", "tasks/update", "tasks/cancel"), "taskId"),
 }
-
-
 SAME_WORDS = "make its words from the arguments and from recorded values (step, step.now()), not from a clock"
 # begins what the toolkit adds to a question whose answer does not fit
 REASON = " (Please answer again: "
@@ -37,25 +37,25 @@ def is_same_question(before: str, now: str) -> bool:
 
 
 def message(
-    method: str,
-    params: Mapping[str, Any],
-    id_: object = 1,
-    capabilities: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+    method: str, params: Params, id_: RequestId = 1, capabilities: ClientCapabilities | None = None
+) -> JSONRPCMessage:
     """Return a JSON-RPC request; without `capabilities`, the client declares all."""
     declared = EVERYTHING if capabilities is None else capabilities
-    meta = {PREFIX + "protocolVersion": VERSION, PREFIX + "clientCapabilities": declared}
+    meta: Meta = {
+        "io.modelcontextprotocol/protocolVersion": VERSION,
+        "io.modelcontextprotocol/clientCapabilities": declared,
+    }
     return {"jsonrpc": "2.0", "id": id_, "method": method, "params": {**params, "_meta": meta}}
 
 
-def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
+def headers(message_: JSONRPCMessage, parameters: Iterable[tuple[str, str]] = ()) -> tuple[tuple[str, str], ...]:
     """Return the headers of a message.
 
     Args:
         message_: the JSON-RPC request.
         parameters: each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema).
     """
-    params = message_.get("params", {})
+    params: Mapping[str, Any] = message_.get("params", {})
     pairs = [
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
@@ -74,13 +74,13 @@ def headers(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] =
     return tuple(pairs)
 
 
-def header_parameters(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+def header_parameters(schema: Schema) -> list[tuple[str, str]]:
     """Return each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)."""
     properties = schema.get("properties") or {}
     return [(name, member["x-mcp-header"]) for name, member in properties.items() if "x-mcp-header" in member]
 
 
-def write(message_: Mapping[str, Any], parameters: Iterable[tuple[str, str]] = (), person: str = CALLER) -> Request:
+def write(message_: JSONRPCMessage, parameters: Iterable[tuple[str, str]] = (), person: str = CALLER) -> Request:
     """Return the HTTP request of a message."""
     return Request(json.dumps(message_).encode(), headers(message_, parameters), person=person)
 

@@ -6,6 +6,8 @@ Both the schema and the values come from the called server, so nothing is certai
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from mcp_functions.protocol.wire_types import InputRequest, InputResponse, Schema
+
 TEXT = "example"  # the value of a text for which the schema says nothing more
 FORMATS = {
     "email": "someone@example.com",
@@ -16,7 +18,7 @@ FORMATS = {
 MAX_DEPTH = 6  # levels of a schema that are followed
 
 
-def example(schema: Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
+def example(schema: Schema | Mapping[str, Any], *, optional: bool = False) -> Any:  # noqa: ANN401 - JSON
     """Return a value that a schema accepts, as far as its most frequent keywords tell.
 
     Args:
@@ -26,7 +28,7 @@ def example(schema: Mapping[str, Any], *, optional: bool = False) -> Any:  # noq
     return _Example(schema, optional).value(schema)
 
 
-def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+def answer(request: InputRequest) -> InputResponse:
     """Return the answer of a user who accepts."""
     params = request.get("params") or {}
     if request.get("method") == "sampling/createMessage":

@@ -11,29 +11,51 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Self
 
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS
+from mcp_functions.protocol.wire_types import (
+    ClientCapabilities,
+    InputRequest,
+    JSONObject,
+    JSONRPCMessage,
+    JSONValue,
+    Params,
+    ResultObject,
+)
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Response, send
 
 # (the question's key, the question) -> its answer
-Answer = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+Answer = Callable[[str, InputRequest], Mapping[str, Any]]
 
 # Every capability of the core protocol
-EVERYTHING: dict[str, Any] = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
-WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
+EVERYTHING: ClientCapabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
+WITH_TASKS: ClientCapabilities = {
+    **EVERYTHING,
+    "extensions": {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}},
+}
 ENDED = ("completed", "failed", "cancelled")  # the statuses of a task that does not go on
 
 
 class Refused(Exception):
-    """The server answered with a JSON-RPC error, or a task failed with one; `code` and `data` are the error's."""
+    """The server answered with a JSON-RPC error, or a task failed with one.
 
-    def __init__(self, error: Mapping[str, Any]) -> None:
-        """Read message, code and data of a JSON-RPC error."""
-        super().__init__(str(error.get("message")))
-        self.code = error.get("code")
-        self.data = error.get("data")
+    Attributes:
+        code: the error's code; None if the client itself ended the call.
+        data: the error's data.
+    """
+
+    def __init__(self, message: str, code: int | None = None, data: JSONValue = None) -> None:
+        """Keep the members of a JSON-RPC error."""
+        super().__init__(message)
+        self.code = code
+        self.data = data
+
+    @classmethod
+    def by(cls, error: Mapping[str, Any]) -> Self:
+        """Read a JSON-RPC error of a server, which may lack members."""
+        return cls(str(error.get("message")), error.get("code"), error.get("data"))
 
 
 @dataclass(eq=False)
@@ -51,13 +73,13 @@ class TaskClient:
 
     url: str
     headers: Mapping[str, str] | None = field(default=None, kw_only=True, repr=False)
-    capabilities: Mapping[str, Any] = field(default_factory=lambda: WITH_TASKS, kw_only=True)
+    capabilities: ClientCapabilities = field(default_factory=lambda: WITH_TASKS, kw_only=True)
     timeout: float = field(default=30, kw_only=True)
-    told: Callable[[Mapping[str, Any]], object] = field(default=lambda _task: None, kw_only=True)
+    told: Callable[[ResultObject], object] = field(default=lambda _task: None, kw_only=True)
     sleep: Callable[[float], None] = field(default=time.sleep, kw_only=True)
     _ids: Iterator[int] = field(default_factory=lambda: count(1), init=False)  # the ids of requests
 
-    def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
+    def run(self, name: str, arguments: Mapping[str, Any], answer: Answer | None = None) -> ResultObject:
         """Call a tool, answer its questions, and wait for its task if it becomes one; return the tool's result.
 
         Raises:
@@ -68,10 +90,10 @@ class TaskClient:
     def converse(
         self,
         method: str,
-        params: Mapping[str, Any],
+        params: Params,
         answer: Answer | None = None,
         header_parameters: Sequence[tuple[str, str]] = (),
-    ) -> dict[str, Any]:
+    ) -> ResultObject:
         """Send a request of any method, and continue like `run` until there is a result.
 
         Args:
@@ -85,7 +107,7 @@ class TaskClient:
         """
         result = self.request(method, params, header_parameters)
         while result.get("resultType") == "input_required":
-            next_params = {**params, "inputResponses": _answer_all(result, answer)}
+            next_params: Params = {**params, "inputResponses": _answer_all(result, answer)}
             # the server's state of the call, which the client returns unchanged
             if "requestState" in result:
                 next_params["requestState"] = result["requestState"]
@@ -94,7 +116,7 @@ class TaskClient:
             return self.follow(result, answer)
         return result
 
-    def follow(self, task: Mapping[str, Any], answer: Answer | None = None) -> dict[str, Any]:
+    def follow(self, task: ResultObject, answer: Answer | None = None) -> ResultObject:
         """Poll a task at the server's interval, and answer its questions, until it ends; return the call's result.
 
         Raises:
@@ -108,18 +130,21 @@ class TaskClient:
                 self.sleep(task.get("pollIntervalMs", 1000) / 1000)
             task = self.get(task["taskId"])
             self.told(task)
-        if task["status"] == "completed":
-            if "result" not in task:
-                message = "the task is completed, and has no result"
-                raise ValueError(message)
-            return dict(task["result"])
-        raise Refused(task.get("error", {"message": f"the task was {task['status']}"}))
+        if task["status"] != "completed":
+            error = task.get("error")
+            raise Refused.by(error) if error else Refused(message=f"the task was {task['status']}")
+        match task:
+            case {"result": dict(result)}:
+                return result
+        message = "the task is completed, and has no result"
+        raise ValueError(message)
 
-    def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> dict[str, Any]:
+    def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> ResultObject:
         """Send one `tools/call`; a later request of the same call has `inputResponses` and `requestState` too."""
-        return self.request("tools/call", {"name": name, "arguments": dict(arguments), **inputs})
+        params: Any = {"name": name, "arguments": dict(arguments), **inputs}
+        return self.request("tools/call", params)
 
-    def get(self, task_id: str) -> dict[str, Any]:
+    def get(self, task_id: str) -> ResultObject:
         """Get a task's status (`tasks/get`)."""
         return self.request("tasks/get", {"taskId": task_id})
 
@@ -131,9 +156,7 @@ class TaskClient:
         """Cancel a task (`tasks/cancel`)."""
         self.request("tasks/cancel", {"taskId": task_id})
 
-    def request(
-        self, method: str, params: Mapping[str, Any], header_parameters: Sequence[tuple[str, str]] = ()
-    ) -> dict[str, Any]:
+    def request(self, method: str, params: Params, header_parameters: Sequence[tuple[str, str]] = ()) -> ResultObject:
         """Send one request, and return its result.
 
         Raises:
@@ -146,22 +169,20 @@ class TaskClient:
         if response.failed:
             raise OSError(str(response))
         if response.error is not None:
-            raise Refused(response.error)
+            raise Refused.by(response.error)
         if response.result is None:
             raise ValueError(str(response))
         return response.result
 
-    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+    def _send(self, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         """Send a JSON-RPC request; the client of the command `call` sends it with its user's credentials."""
         request = messages.write(message, header_parameters)
         return send(self.url, request, (self.headers or {}).items(), seconds=self.timeout)
 
 
-def _answer_all(result_or_task: Mapping[str, Any], answer: Answer | None) -> dict[str, Any]:
+def _answer_all(result_or_task: ResultObject, answer: Answer | None) -> dict[str, JSONObject]:
     """Answer each question of a result or of a task. A result may ask none: the server only wants another request."""
-    questions: Mapping[str, Any] = result_or_task.get("inputRequests") or {}
-    if not questions:
-        return {}
-    if answer is None:
-        raise Refused({"message": f"this client has no answer to {', '.join(questions)}"})
-    return {key: dict(answer(key, question)) for key, question in questions.items()}
+    questions = result_or_task.get("inputRequests") or {}
+    if questions and answer is None:
+        raise Refused(message=f"this client has no answer to {', '.join(questions)}")
+    return {key: dict(answer(key, question)) for key, question in questions.items()} if answer else {}

@@ -10,9 +10,9 @@ from typing import Any, Unpack
 import click
 
 from mcp_functions_harness import catalog
-from mcp_functions_harness.calling import conversation, server
+from mcp_functions_harness.calling import conversation, server, words
 from mcp_functions_harness.calling.answering import Answers
-from mcp_functions_harness.calling.terminal import CANCEL, DECLINE, Terminal, result_text
+from mcp_functions_harness.calling.terminal import Refusal, Terminal, result_text
 from mcp_functions_harness.commands import options
 from mcp_functions_harness.terminal.safe_text import safe_line
 from mcp_functions_harness.verification.options import Access
@@ -79,7 +79,8 @@ def command(
     tool reports an error; 2, the call is wrong, or was refused.
     """
     terminal = Terminal(sys.stderr if as_json else sys.stdout)
-    refusals = dict.fromkeys(chosen["keys_to_decline"], DECLINE) | dict.fromkeys(chosen["keys_to_cancel"], CANCEL)
+    refusals: dict[str, Refusal] = dict.fromkeys(chosen["keys_to_decline"], "decline")
+    refusals |= dict.fromkeys(chosen["keys_to_cancel"], "cancel")
     answers = Answers(terminal=terminal, options=chosen["answers"], refusals=refusals)
     with contextlib.ExitStack() as running:
         if url:
@@ -89,7 +90,7 @@ def command(
         if argument:
             result: Any = conversation.complete(called, target, argument, arguments)
         else:
-            call = conversation.read_call(called, target, arguments, terminal)
+            call = words.read_call(called, target, arguments, terminal)
             result = conversation.run_call(called, call, answers, terminal)
     if as_json:
         click.echo(json.dumps(result, ensure_ascii=False, indent=2))

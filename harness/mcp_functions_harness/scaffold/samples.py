@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mcp_functions_harness import recording
 from mcp_functions_harness.checks import pascal
@@ -53,7 +54,7 @@ def copied(kind: str, name: str) -> Draft:
     # A call that asks its user takes several rounds. Each is one request, and so one event for Lambda.
     conversation = json.loads(template(f"samples/{kind}/rounds.json", values))
     for number, (label, params_of_round) in enumerate(conversation["rounds"].items(), start=1):
-        params = {**conversation["params"], **params_of_round}
+        params: Any = {**conversation["params"], **params_of_round}
         event = recording.round_of(name, number, conversation["method"], params)
         texts[f"events/{name}/{number}-{label}.json"] = recording.file_text(event)
     return Draft(name, comment, policies, has_worker=kind == "task", files=texts)

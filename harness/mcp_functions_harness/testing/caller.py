@@ -5,23 +5,28 @@ needs no token: it writes the claims itself.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from mcp_functions.protocol.event_types import Authorizer, Event
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params
 from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment, event_of_message
 from mcp_functions_harness.client import messages
 
-RESOURCE = "https://mcp.example/mcp"  # the audience of principals' access tokens
-TOKEN_SECONDS = 3600  # the life of an access token
+RESOURCE = "https://mcp.example/mcp"
+TOKEN_SECONDS = 3600
 
 
 class Caller(NamedTuple):
-    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in."""
+    """The caller's principal, scopes and capabilities. Without a principal, the caller is not signed in.
+
+    The principal has an access token for RESOURCE.
+    """
 
     principal: Principal | None
     scopes: tuple[str, ...]
-    capabilities: Mapping[str, Any]
+    capabilities: ClientCapabilities
 
     def environment(self) -> Mapping[str, str | None]:
         """Return the variables of a deployment that accepts this caller's tokens."""
@@ -29,22 +34,23 @@ class Caller(NamedTuple):
             return {}
         return environment.for_tokens(issuer=self.principal.iss, resource=RESOURCE)
 
-    def message(self, request_id: int, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    def message(self, request_id: int, method: str, params: Params) -> JSONRPCMessage:
         """Return a JSON-RPC request with this client's `_meta`."""
         return messages.message(method, params, request_id, self.capabilities)
 
-    def event(self, message: Mapping[str, Any], route: str, moment: Moment, now: float) -> dict[str, Any]:
+    def event(self, message: JSONRPCMessage, route: str, moment: Moment, now: float) -> Event:
         """Return API Gateway's event for a message.
 
         Args:
             message: a JSON-RPC request.
             route: the path of the function at API Gateway, as in /mcp/book.
             moment: the time and the ids of the request.
-            now: the time in unix seconds from which the access token is valid for an hour.
+            now: the time in unix seconds, from which the access token is valid for TOKEN_SECONDS.
         """
-        return event_of_message(message, route, moment, self._authorizer(now))
+        event: Any = event_of_message(message, route, moment, self._authorizer(now))
+        return cast("Event", event)
 
-    def _authorizer(self, now: float) -> dict[str, Any] | None:
+    def _authorizer(self, now: float) -> Authorizer | None:
         """Return the access token's claims as API Gateway's JWT authorizer passes them on."""
         if self.principal is None:
             return None

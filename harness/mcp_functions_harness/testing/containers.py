@@ -15,12 +15,10 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from inspect import unwrap
 from types import FunctionType
-from typing import Any, TypeAlias
 
 from mcp_functions.handlers import event_loop
 from mcp_functions.http.gateway import LambdaFunction
-
-Event: TypeAlias = dict[str, Any]
+from mcp_functions.protocol.event_types import Event, Response
 
 PROCESS_SECONDS = 60  # the time in which a new process must answer its event
 
@@ -40,7 +38,7 @@ class Context:
         return self.remaining_ms
 
 
-def answer_in_container(handler: LambdaFunction, event: Event, context: Context, *, ahead: float) -> Event:
+def answer_in_container(handler: LambdaFunction, event: Event, context: Context, *, ahead: float) -> Response:
     """Answer one event in a container, whose clock is some seconds ahead of the function's own.
 
     A container reads the environment variables only once, at its first event. So each set of variables has its own.
@@ -67,7 +65,7 @@ def _is_loop_running() -> bool:
     return True
 
 
-def answer_in_process(handler: LambdaFunction, event: Event, context: Context, *, ahead: float) -> Event:
+def answer_in_process(handler: LambdaFunction, event: Event, context: Context, *, ahead: float) -> Response:
     """Answer one event in a new Python process, so that only the state passes from one event to the next.
 
     Raises:
@@ -93,7 +91,7 @@ def answer_in_process(handler: LambdaFunction, event: Event, context: Context, *
     if process.returncode:
         message = f"a fresh process of {variable['file']} ended with {process.returncode}: see its stderr"
         raise RuntimeError(message)
-    response: Event = json.loads(process.stdout)
+    response: Response = json.loads(process.stdout)
     return response
 
 

@@ -12,26 +12,29 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from inspect import unwrap
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS, EXTENSION_TASKS, WORKER_SUFFIX
+from mcp_functions.protocol.event_types import Event, Response
 from mcp_functions.protocol.messages import Principal
+from mcp_functions.protocol.wire_types import ClientCapabilities, Params
 from mcp_functions_harness import environment
 from mcp_functions_harness.api_gateway.events import Moment
 from mcp_functions_harness.client.tasks import EVERYTHING
-from mcp_functions_harness.testing import story
+from mcp_functions_harness.testing import story, targets
 from mcp_functions_harness.testing.caller import Caller, as_principal
 from mcp_functions_harness.testing.containers import Context, answer_in_container, answer_in_process, find_variable
 from mcp_functions_harness.testing.deployment import take_invocations
-from mcp_functions_harness.testing.failures import captured_failures, ends_test
+from mcp_functions_harness.testing.failures import Failures, captured_failures, ends_test
 from mcp_functions_harness.testing.transcript import Transcript
 
-METHODS = {"tool": "tools/call", "prompt": "prompts/get"}
 # claude.ai declares this
-WITH_APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
-WITH_TASKS = EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
-WORKER_MS = 900_000  # the time limit of a worker, the function that runs tasks
-MAX_ROUNDS_WITHOUT_QUESTION = 10  # the official clients give up after as many
+WITH_APPS: ClientCapabilities = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
+WITH_TASKS: ClientCapabilities = {**EVERYTHING, "extensions": {EXTENSION_TASKS: {}}}
+# the milliseconds in which a worker, the function that runs tasks, must end
+WORKER_MS = 900_000
+# the official clients give up after as many
+MAX_ROUNDS_WITHOUT_QUESTION = 10
 
 
 class Conversation(Transcript):
@@ -48,7 +51,7 @@ class Conversation(Transcript):
         function: str | None = None,
         principal: Principal | str | None = None,
         scopes: Sequence[str] = (),
-        capabilities: Mapping[str, Any] = EVERYTHING,
+        capabilities: ClientCapabilities | Mapping[str, Any] = EVERYTHING,
         moment: Callable[[], Moment] | None = None,
         fresh: bool = False,
     ) -> None:
@@ -70,18 +73,19 @@ class Conversation(Transcript):
         """
         super().__init__()
         self._handler = unwrap(handler)
-        self._ahead = 0.0  # the seconds by which the clock is ahead of the function's own
+        # the seconds by which the clock is ahead of the function's own
+        self._ahead = 0.0
         self._answer_event = answer_in_process if fresh else answer_in_container
         if fresh:
             find_variable(self._handler)
         self.function = function or self._handler.handlers[0].name
-        self._caller = Caller(as_principal(principal), tuple(scopes), capabilities)
+        self._caller = Caller(as_principal(principal), tuple(scopes), cast("ClientCapabilities", capabilities))
         self._moment = moment or (lambda: Moment.at(self._now()))
         # Each round repeats the method and the params of the call. `_inputs` is what the last round added to them: the
         # answers and the state.
         self._method = ""
-        self._params: dict[str, Any] = {}
-        self._inputs: Mapping[str, Any] = {}
+        self._params: Params = {}
+        self._inputs: Params = {}
         self._next_id = 1
 
     def __repr__(self) -> str:
@@ -99,14 +103,8 @@ class Conversation(Transcript):
         Raises:
             ValueError: the function has no such tool or prompt.
         """
-        handlers = [handler for handler in self._handler.handlers if handler.kind in METHODS]
-        named = handlers if name is None else [handler for handler in handlers if handler.name == name]
-        if not named:
-            names = ", ".join(handler.name for handler in handlers) or "none (a resource is read: talk.read(uri))"
-            message = f"the function has no tool or prompt {name or ''}; it has: {names}"
-            raise ValueError(message)
-        first = named[0]
-        return self._begin(METHODS[first.kind], {"name": first.name, "arguments": arguments})
+        handler = targets.find_called(self._handler.handlers, name)
+        return self._begin(targets.METHODS[handler.kind], {"name": handler.name, "arguments": arguments})
 
     def get(self, name: str | None = None, /, **arguments: str) -> Self:
         """Get a prompt, as `call` does: the named one, or the function's first."""
@@ -133,16 +131,8 @@ class Conversation(Transcript):
             AssertionError: the server refused; the text says why.
         """
         __tracebackhide__ = True
-        completing = [handler for handler in self._handler.handlers if handler.has_completers]
-        named = completing if name is None else [handler for handler in completing if handler.name == name]
-        if not named:
-            names = ", ".join(handler.name for handler in completing) or "none (see `complete` of a prompt or template)"
-            message = f"the function completes no arguments of {name or 'a prompt or template'}; it does for: {names}"
-            raise ValueError(message)
-        handler = named[0]
-        is_prompt = handler.kind == "prompt"
-        ref = {"type": "ref/prompt", "name": handler.key} if is_prompt else {"type": "ref/resource", "uri": handler.key}
-        params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": typed}}
+        handler = targets.find_completing(self._handler.handlers, name)
+        params: Params = {"ref": targets.reference(handler), "argument": {"name": argument, "value": typed}}
         if filled_in:
             params["context"] = {"arguments": filled_in}
         completion = self._begin("completion/complete", params).result["completion"]
@@ -183,11 +173,12 @@ class Conversation(Transcript):
         In a task, `tasks/update` sends the responses, and the conversation polls. If the host shows a form (MCP Apps),
         the responses go to the tool that the form calls.
         """
+        answers: Any = responses
         if self.task_id:
-            return self._request_task("tasks/update", inputResponses=dict(responses)).poll()
+            return self._request_task("tasks/update", {"inputResponses": answers}).poll()
         if self.form:
-            return self.submit(self.form["tool"], state=self.form["state"], answers=dict(responses))
-        return self._send(inputResponses=dict(responses), requestState=self.state)
+            return self.submit(self.form["tool"], state=self.form["state"], answers=answers)
+        return self._send({"inputResponses": answers, "requestState": self.state})
 
     def submit(self, form_tool: str, /, **arguments: object) -> Self:
         """Call a tool that belongs to a form (`<tool>-form` or `<tool>-answer`), with a state and answers."""
@@ -212,24 +203,23 @@ class Conversation(Transcript):
         worker = f"{environment.STACK}_{self.function}{WORKER_SUFFIX}"
         raised_by_worker = None
         for event in take_invocations(worker, self.task_id):
-            with environment.applied(self._caller.environment()), captured_failures() as failures:
-                self._answer_event(self._handler, event, Context(worker, WORKER_MS), ahead=self._ahead)
+            _response, failures = self._run(event, Context(worker, WORKER_MS))
             raised_by_worker = failures.last or raised_by_worker
-        self._request_task("tasks/get")
+        self._request_task("tasks/get", {})
         self.raised = raised_by_worker or self.raised
         return self
 
     def cancel_task(self) -> Self:
         """Cancel the task (`tasks/cancel`), and get it."""
-        return self._request_task("tasks/cancel").poll()
+        return self._request_task("tasks/cancel", {}).poll()
 
     def retry(self) -> Self:
         """Send the last round again, as a client does that did not receive the response."""
-        return self._send(**self._inputs)
+        return self._send(self._inputs)
 
     def tamper(self, change: Callable[[str], str] = lambda token: f"{token}A") -> Self:
         """Send the next round with a changed state; by default, with one more character."""
-        return self._send(inputResponses={}, requestState=change(self.state))
+        return self._send({"inputResponses": {}, "requestState": change(self.state)})
 
     def as_(self, principal: Principal | str, *, scopes: Sequence[str] | None = None) -> Self:
         """Return a copy of the conversation, with its state, for another caller: `talk.as_("mallory").accept(…)`.
@@ -271,38 +261,43 @@ class Conversation(Transcript):
         self.check_asked(keys)
         return self.answer(**{key: {"action": action} for key in keys or self.asked})
 
-    def _content_of(self, key: str, answer: object) -> dict[str, Any]:
+    def _content_of(self, key: str, answer: object) -> Mapping[str, object]:
         """Return the content of an answer; a value that is no mapping fills the first field of the form."""
         if isinstance(answer, Mapping):
-            return dict(answer)
-        form = self.requests.get(key, {}).get("params", {}).get("requestedSchema", {})
+            return answer
+        question = self.requests.get(key)
+        form = question["params"].get("requestedSchema", {}) if question else {}
         first_field = next(iter(form.get("properties", [key])))
         return {first_field: answer}
 
-    def _begin(self, method: str, params: dict[str, Any]) -> Self:
+    def _begin(self, method: str, params: Params) -> Self:
         self._method = method
         self._params = params
-        return self._send()
+        return self._send({})
 
-    def _send(self, **inputs: object) -> Self:
+    def _send(self, inputs: Params) -> Self:
         self._inputs = inputs
         return self._request(self._method, {**self._params, **inputs})
 
-    def _request_task(self, method: str, **params: object) -> Self:
+    def _request_task(self, method: str, inputs: Params) -> Self:
         self._inputs = {}
-        return self._request(method, {"taskId": self.task_id, **params})
+        return self._request(method, {"taskId": self.task_id, **inputs})
 
-    def _request(self, method: str, params: Mapping[str, Any]) -> Self:
+    def _request(self, method: str, params: Params) -> Self:
         message = self._caller.message(self._next_id, method, params)
         self._next_id += 1
         event = self._caller.event(message, f"/mcp/{self.function}", self._moment(), self._now())
-        copied = json.loads(json.dumps(event))  # as Lambda would read it
-        context = Context(f"{environment.STACK}_{self.function}")
-        with environment.applied(self._caller.environment()), captured_failures() as self._failures:
-            response = self._answer_event(self._handler, copied, context, ahead=self._ahead)
+        as_lambda_reads_it: Event = json.loads(json.dumps(event))
+        response, self._failures = self._run(as_lambda_reads_it, Context(f"{environment.STACK}_{self.function}"))
         self.raised = self._failures.last
         if self.raised and ends_test(self.raised):
-            raise self.raised  # `pytest.fail()` ends the test also where a function calls it
+            # `pytest.fail()` ends the test also where a function calls it
+            raise self.raised
         self.rounds.append((event, response))
         story.note(self)
         return self
+
+    def _run(self, event: Event, context: Context) -> tuple[Response, Failures]:
+        """Let the function answer an event. Return its response, and what it logged and raised."""
+        with environment.applied(self._caller.environment()), captured_failures() as failures:
+            return self._answer_event(self._handler, event, context, ahead=self._ahead), failures

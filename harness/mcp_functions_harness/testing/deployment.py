@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from mcp_functions.http.events import WORKER_ORDER
+from mcp_functions.protocol.event_types import Event
 from mcp_functions.store import Bucket
 from mcp_functions_harness import environment, services
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3
@@ -145,7 +146,7 @@ def _queue_invocation(request: HttpRequest) -> HttpResponse:
     return json_response(404, {"Message": "only workers are called here"}, error)
 
 
-def take_invocations(worker: str, task_id: str | None = None) -> Iterator[dict[str, Any]]:
+def take_invocations(worker: str, task_id: str | None = None) -> Iterator[Event]:
     """Remove and yield the queued events of one worker, also those that it queues while it answers one.
 
     Args:

@@ -12,11 +12,20 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
-from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions.protocol.wire_types import (
+    InputRequest,
+    InputRequestParams,
+    InputResponse,
+    JSONRPCMessage,
+    ResultObject,
+    Schema,
+)
 from mcp_functions_harness.client import messages
-from mcp_functions_harness.testing.transcript import Transcript, questions_in
+from mcp_functions_harness.testing.transcript import Transcript, message_of, questions_in
+
+Questions: TypeAlias = Mapping[str, InputRequest]  # by key
 
 MAX_LINE = 300  # characters of one line
 MAX_TALKS = 5  # a test with more conversations is a loop, and the last ones tell why it failed
@@ -43,79 +52,80 @@ def take() -> list[str]:
 
 
 def _lines(talk: Transcript) -> Iterator[str]:
-    open_questions: Mapping[str, Any] = {}
+    open_questions: Questions = {}
     for number, (event, response) in enumerate(talk.rounds, start=1):
-        request, message = message_in(body_text(event)), message_in(body_text(response))
-        params = request.get("params", {})
+        request, message = message_of(event), message_of(response)
+        params: Mapping[str, Any] = request.get("params", {})
+        # a form sends them to its tool, as an argument
         answers = params.get("inputResponses") or params.get("answers") or {}
-        for line in _sent(request, params, answers, open_questions):
+        sent = _answered(answers, open_questions) if answers else [_call(request)]
+        for line in sent:
             yield _short(f"{number:<3}{line}")
         questions = questions_in(message)
-        for line in _received(message, questions, answers, open_questions):
+        asked_again = {key: question for key, question in open_questions.items() if key in answers}
+        received = _asked(questions, asked_again) if questions else [_ending(message)]
+        for line in received:
             yield _short(f"{INDENT}{line}")
         open_questions = questions or open_questions
 
 
-def _sent(
-    request: Mapping[str, Any], params: Mapping[str, Any], answers: Mapping[str, Any], open_questions: Mapping[str, Any]
-) -> Iterator[str]:
-    """Yield what the client sent: the call, or its answers."""
+def _answered(answers: Mapping[str, InputResponse], open_questions: Questions) -> Iterator[str]:
+    """Yield a line for each answer of the client."""
     for key, answer in answers.items():
         action = answer.get("action") if isinstance(answer, dict) else None
         said = f"{VERBS[action]} {key}" if action in VERBS else f"answers {key}: {_json(answer)}"
         yield said if key in open_questions else f"{said}, which nobody asked"
-    if not answers and "requestState" in params:
-        yield "goes on without an answer"
-    elif not answers:
-        arguments = _json(params["arguments"]) if "arguments" in params else ""
-        name = params.get("name") or params.get("uri") or params.get("taskId") or ""
-        yield " ".join(filter(None, [str(request.get("method")), name, arguments]))
 
 
-def _received(
-    message: Mapping[str, Any],
-    questions: Mapping[str, Any],
-    answers: Mapping[str, Any],
-    open_questions: Mapping[str, Any],
-) -> Iterator[str]:
-    """Yield what the function answered: its questions, its result or its error."""
+def _call(request: JSONRPCMessage) -> str:
+    """Return the line of a request without answers."""
+    params = request.get("params", {})
+    if "requestState" in params:
+        return "goes on without an answer"
+    arguments = _json(params["arguments"]) if "arguments" in params else ""
+    name = params.get("name") or params.get("uri") or params.get("taskId") or ""
+    return " ".join(filter(None, [str(request.get("method")), name, arguments]))
+
+
+def _asked(questions: Questions, answered: Questions) -> Iterator[str]:
+    """Yield a line for each question of the function; `answered` are those that the client has just answered."""
     for key, question in questions.items():
         params = question.get("params", {})
         text = params.get("message") or _json(params)
-        before = open_questions.get(key, {}).get("params", {}).get("message", "")
-        if key in answers and key in open_questions and not messages.is_same_question(before, text):
-            yield f"asks {key} in other words, so the answer does not count; {messages.SAME_WORDS}: {text}"
-        elif key in answers and key in open_questions:  # the text says why
+        if key not in answered:
+            yield f"asks {key}: {text}{_form(params)}"
+        elif messages.is_same_question(answered[key].get("params", {}).get("message", ""), text):
             yield f"refuses {key}: {text}"
         else:
-            yield f"asks {key}: {text}{_form(params)}"
-    if questions:
-        return
+            yield f"asks {key} in other words, so the answer does not count; {messages.SAME_WORDS}: {text}"
+
+
+def _ending(message: JSONRPCMessage) -> str:
+    """Return the line of a message without a question."""
     result, error = message.get("result", {}), message.get("error")
     if error:
-        yield f"refuses the request: {error.get('code')} {error.get('message')}"
-    elif result.get("resultType") == "input_required":
-        yield "ends the round without a question"
-    elif "status" in result and "taskId" in result:
-        yield f"task: {result['status']} {result.get('statusMessage', '')}".rstrip()
-    else:
-        kind = "a tool error" if result.get("isError") else "a result"
-        yield f"ends with {kind}: {_content(result)}"
+        return f"refuses the request: {error.get('code')} {error.get('message')}"
+    if result.get("resultType") == "input_required":
+        return "ends the round without a question"
+    if "status" in result and "taskId" in result:
+        return f"task: {result['status']} {result.get('statusMessage', '')}".rstrip()
+    kind = "a tool error" if result.get("isError") else "a result"
+    return f"ends with {kind}: {_content(result)}"
 
 
-def _form(params: Mapping[str, Any]) -> str:
+def _form(params: InputRequestParams) -> str:
     """Return the fields of a form, "(urgency: low | high)"; "" if it has none."""
     fields = params.get("requestedSchema", {}).get("properties", {})
     texts = [f"{name}: {_values(schema)}" for name, schema in fields.items()]
     return f" ({', '.join(texts)})" if texts else ""
 
 
-def _values(schema: Mapping[str, Any]) -> str:
+def _values(schema: Schema) -> str:
     values = schema.get("enum") or [each["const"] for each in schema.get("oneOf", ()) if "const" in each]
     return " | ".join(map(str, values)) or str(schema.get("type", "any"))
 
 
-def _content(result: Mapping[str, Any]) -> str:
+def _content(result: ResultObject) -> str:
     texts = [block["text"] for block in result.get("content", ()) if "text" in block]
     return " ".join(texts) or _json({key: value for key, value in result.items() if key != "_meta"})
 

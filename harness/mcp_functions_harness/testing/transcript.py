@@ -14,16 +14,36 @@ import difflib
 import json
 import os
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from mcp_functions.protocol.constants import META_FORM
+from mcp_functions.protocol.wire_types import Error, InputRequest, InputRequestParams, JSONRPCMessage, ResultObject
 from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.testing.failures import Failures
+
+if TYPE_CHECKING:
+    from mcp_functions.protocol.event_types import Event, Response
+
 
 # the end of the text of an AssertionError, if the function had no environment
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 TASK_IN_PROGRESS = ("working", "input_required")  # the statuses of a task that has not ended
 MAX_QUOTED = 200  # characters of the last message in the text of `check_asked`
+
+
+class Form(TypedDict, total=False):
+    """The form of an app (MCP Apps), which a host shows for a result."""
+
+    # the tool that the form calls with the answers
+    tool: str
+    state: str
+    # by key
+    questions: dict[str, InputRequestParams]
+    # when the call asked, and when its state expires, in unix milliseconds
+    asked: int
+    expires: int
+    # what the form's own requests return
+    status: str
 
 
 class Transcript:
@@ -37,7 +57,7 @@ class Transcript:
 
     def __init__(self) -> None:
         """Start without rounds."""
-        self.rounds: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self.rounds: list[tuple[Event, Response]] = []
         self.raised: BaseException | None = None
         self._failures = Failures()
 
@@ -63,12 +83,12 @@ class Transcript:
         return list(self.requests)
 
     @property
-    def requests(self) -> dict[str, Any]:
+    def requests(self) -> dict[str, InputRequest]:
         """The open questions, by key. In a form, each is written as an `elicitation/create` request."""
         return questions_in(self.body)
 
     @property
-    def form(self) -> dict[str, Any]:
+    def form(self) -> Form:
         """The form that the host shows for the last result (MCP Apps); {} if the result has none."""
         return _form_in(self.body)
 
@@ -96,21 +116,25 @@ class Transcript:
         return int(self.rounds[-1][1]["statusCode"])
 
     @property
-    def body(self) -> dict[str, Any]:
+    def body(self) -> JSONRPCMessage:
         """The last JSON-RPC message; {} before the first round."""
-        return _message(self.rounds[-1][1]) if self.rounds else {}
+        return message_of(self.rounds[-1][1]) if self.rounds else {}
 
     @property
-    def result(self) -> dict[str, Any]:
+    def result(self) -> ResultObject:
         """The last result."""
         __tracebackhide__ = True
-        return self._member("result")
+        if "result" not in self.body:
+            raise AssertionError(self._explain_missing("result", self.body))
+        return self.body["result"]
 
     @property
-    def error(self) -> dict[str, Any]:
+    def error(self) -> Error:
         """The last error."""
         __tracebackhide__ = True
-        return self._member("error")
+        if "error" not in self.body:
+            raise AssertionError(self._explain_missing("error", self.body))
+        return self.body["error"]
 
     @property
     def text(self) -> str:
@@ -156,20 +180,11 @@ class Transcript:
         nothing = f"nothing was asked: {beginning}"
         raise AssertionError(nothing)
 
-    def _results(self) -> list[dict[str, Any]]:
+    def _results(self) -> list[ResultObject]:
         """Return the result of each round; {} for a round that has none."""
-        return [_message(response).get("result", {}) for _event, response in self.rounds]
+        return [message_of(response).get("result", {}) for _event, response in self.rounds]
 
-    def _member(self, name: str) -> dict[str, Any]:
-        """Return a member of the last message: "result" or "error"."""
-        __tracebackhide__ = True
-        body = self.body
-        if name not in body:
-            raise AssertionError(self._explain_missing(name, body))
-        value: dict[str, Any] = body[name]
-        return value
-
-    def _explain_missing(self, missing: str, body: Mapping[str, Any]) -> str:
+    def _explain_missing(self, missing: str, body: JSONRPCMessage) -> str:
         """Say what came in the place of something, with the function's log lines and its exception."""
         if not self.rounds:
             return f"no {missing}, because nothing was sent"
@@ -181,20 +196,22 @@ class Transcript:
         return text if os.environ.get("MCP_STACK") else text + NO_DEPLOYMENT
 
 
-def questions_in(message: Mapping[str, Any]) -> dict[str, Any]:
+def questions_in(message: JSONRPCMessage) -> dict[str, InputRequest]:
     """Return the questions of a message, by key. In a form, each is written as an `elicitation/create` request."""
-    requests: dict[str, Any] = message.get("result", {}).get("inputRequests", {})
+    requests = message.get("result", {}).get("inputRequests")
     if requests:
         return requests
     questions = _form_in(message).get("questions", {})
     return {key: {"method": "elicitation/create", "params": params} for key, params in questions.items()}
 
 
-def _form_in(message: Mapping[str, Any]) -> dict[str, Any]:
-    form: dict[str, Any] = message.get("result", {}).get("_meta", {}).get(META_FORM, {})
+def _form_in(message: JSONRPCMessage) -> Form:
+    meta: Mapping[str, Any] = message.get("result", {}).get("_meta", {})
+    form: Form = meta.get(META_FORM, {})
     return form
 
 
-def _message(response: Mapping[str, Any]) -> dict[str, Any]:
-    """Read the JSON-RPC message of a response. In an event stream it is the last event, after the notifications."""
-    return message_in(body_text(response))
+def message_of(event_or_response: Mapping[str, Any]) -> JSONRPCMessage:
+    """Read the JSON-RPC message of an event or a response. In an event stream it is the last, after notifications."""
+    message: Any = message_in(body_text(event_or_response))
+    return cast("JSONRPCMessage", message)

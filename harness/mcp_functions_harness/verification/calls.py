@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import EXTENSION_TASKS
+from mcp_functions.protocol.wire_types import InputRequest, JSONValue, Params, ResultObject, Schema
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED, Refused
@@ -36,7 +37,7 @@ class Call(NamedTuple):
     """A call to make."""
 
     method: str  # the method of the protocol, e.g. "tools/call"
-    params: Mapping[str, Any]  # the name and the arguments, or the URI
+    params: Params  # the name and the arguments, or the URI
     header_parameters: Sequence[tuple[str, str]] = ()  # as `messages.header_parameters` returns them
     is_named: bool = False  # whether the user named it
 
@@ -56,7 +57,7 @@ class Calls:
         folders_with_tasks = project.get("tasks", ())
         self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
         # the calls that became tasks, each with the result that named its task
-        self._task_calls: list[tuple[Call, Mapping[str, Any]]] = []
+        self._task_calls: list[tuple[Call, ResultObject]] = []
 
     def check_conversation(self) -> str:
         """Call every tool that the user named. If none asks a question, call others until one does.
@@ -138,19 +139,19 @@ class Calls:
         while response.questions is not None and rounds < MAX_ROUNDS:
             if response.state is None:
                 raise Failed("a round asked, and gave no requestState")
-            answers = {key: self._answer(key, request) for key, request in response.questions.items()}
+            answers = {key: dict(self._answer(key, request)) for key, request in response.questions.items()}
             response = self._send(call, {"requestState": response.state, "inputResponses": answers})
             if response.result is None:
                 raise Failed(f"{call}: the state of round {rounds} was not accepted: {response}")
             rounds += 1
         return self._judge(call, response, rounds)
 
-    def _send(self, call: Call, inputs: Mapping[str, Any]) -> Response:
+    def _send(self, call: Call, inputs: Params) -> Response:
         return self._server.exchange(call.method, {**call.params, **inputs}, header_parameters=call.header_parameters)
 
     def _judge(self, call: Call, last_response: Response, rounds: int) -> str:
         """Judge the end of a conversation; the results are those of `_run_conversation`."""
-        result = last_response.result or {}
+        result: ResultObject = last_response.result or {}
         if result.get("resultType") == "task":
             self._task_calls.append((call, result))  # `check_task` polls it
             return ""
@@ -164,7 +165,7 @@ class Calls:
             raise Failed(f"{call}, round {rounds}: {last_response}")
         return ""  # the server refuses arguments that were invented here, which proves nothing
 
-    def _answer(self, key: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _answer(self, key: str, request: InputRequest) -> Mapping[str, Any]:
         """Answer a question as the user says, or else with an invented answer."""
         answer = self._options["answers"].get(key)
         if answer is None:
@@ -173,13 +174,13 @@ class Calls:
             return {"action": answer}
         return {"action": "accept", "content": answer}
 
-    def _follow(self, call: Call, task: Mapping[str, Any]) -> str:
+    def _follow(self, call: Call, task: ResultObject) -> str:
         """Poll a task to its end, and answer its questions."""
         seconds = self._options["seconds"]
         deadline = time.monotonic() + seconds
         polls = 0
 
-        def check_deadline(task: Mapping[str, Any]) -> None:
+        def check_deadline(task: ResultObject) -> None:
             nonlocal polls
             polls += 1
             if task["status"] not in ENDED and time.monotonic() >= deadline:
@@ -197,6 +198,5 @@ class Calls:
         return f"{call} was complete after {polls} polls"
 
 
-def _tool_call(name: str, arguments: object, schema: Mapping[str, Any], *, is_named: bool = False) -> Call:
-    params = {"name": name, "arguments": arguments}
-    return Call("tools/call", params, messages.header_parameters(schema), is_named)
+def _tool_call(name: str, arguments: JSONValue, schema: Schema, *, is_named: bool = False) -> Call:
+    return Call("tools/call", {"name": name, "arguments": arguments}, messages.header_parameters(schema), is_named)

@@ -4,14 +4,14 @@ functions/mcp/catalog.json has all tools, prompts and resources of a project, an
 that another version of the project was deployed.
 """
 
-from collections.abc import Iterable
-from typing import cast
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 from mcp_functions.handlers.catalog import LIST_NAMES, key_of
 from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import LIST_METHODS
 from mcp_functions.protocol.errors import MethodNotFound
-from mcp_functions.protocol.wire_types import ListEntry
+from mcp_functions.protocol.wire_types import ListEntry, Params
 from mcp_functions_harness import catalog
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 from mcp_functions_harness.verification.server import Server
@@ -78,14 +78,15 @@ def read(server: Server, list_names: Iterable[str], folder: str = "") -> Lists:
 
 def _pages(server: Server, list_name: str, folder: str) -> list[ListEntry]:
     entries: list[ListEntry] = []
-    params: dict[str, str] = {}
+    params: Params = {}
     for _ in range(MAX_PAGES):
         response = server.exchange(METHODS[list_name], params, folder)
         if response.code == MethodNotFound.code:
             break  # the server has no such list
         if response.result is None:
             raise Failed(f"{METHODS[list_name]}: {response}")
-        entries += response.result.get(list_name, [])
+        result: Mapping[str, Any] = response.result
+        entries += result.get(list_name, [])
         if "nextCursor" not in response.result:
             break
         params = {"cursor": response.result["nextCursor"]}

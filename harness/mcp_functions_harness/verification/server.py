@@ -1,9 +1,8 @@
 """The server that is verified, as its callers use it: over HTTP, with the user's credentials or without any."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 from urllib.parse import urlsplit
 
 import boto3
@@ -12,6 +11,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError
 
 from mcp_functions.protocol.constants import EXTENSION_TASKS
+from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Params
 from mcp_functions.settings import AuthMode
 from mcp_functions_harness.api_gateway.api import METADATA
 from mcp_functions_harness.client import messages
@@ -25,7 +25,7 @@ from mcp_functions_harness.verification.report import Failed, Skipped
 # the HTTP status that a caller without credentials gets in each mode
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
-CAPABILITIES: dict[str, Any] = messages.EVERYTHING | {"extensions": {EXTENSION_TASKS: {}}}
+CAPABILITIES: ClientCapabilities = {**messages.EVERYTHING, "extensions": {EXTENSION_TASKS: {}}}
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class Server(TaskClient):
         request_id: API Gateway's id of the last request; "" if it gave none.
     """
 
-    capabilities: Mapping[str, Any] = field(default_factory=lambda: CAPABILITIES, kw_only=True)
+    capabilities: ClientCapabilities = field(default_factory=lambda: CAPABILITIES, kw_only=True)
     mode: AuthMode = field(default="none", kw_only=True)
     token: str | None = field(default=None, kw_only=True, repr=False)
     session: boto3.Session | None = field(default=None, kw_only=True)
@@ -66,7 +66,7 @@ class Server(TaskClient):
     def exchange(
         self,
         method: str,
-        params: Mapping[str, Any],
+        params: Params,
         folder: str = "",
         header_parameters: Sequence[tuple[str, str]] = (),
     ) -> Response:
@@ -84,12 +84,10 @@ class Server(TaskClient):
         message = messages.message(method, params, next(self._ids), self.capabilities)
         return self._send_to(folder, message, header_parameters)
 
-    def _send(self, message: dict[str, Any], header_parameters: Sequence[tuple[str, str]]) -> Response:
+    def _send(self, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         return self._send_to("", message, header_parameters)
 
-    def _send_to(
-        self, folder: str, message: Mapping[str, Any], header_parameters: Sequence[tuple[str, str]]
-    ) -> Response:
+    def _send_to(self, folder: str, message: JSONRPCMessage, header_parameters: Sequence[tuple[str, str]]) -> Response:
         url = self.url_of(folder)
         return self.send(url, self._with_credentials(url, messages.write(message, header_parameters)))
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 
+from mcp_functions.protocol.wire_types import InputRequest
 from mcp_functions_harness.client import schema_values
 from mcp_functions_harness.client.http import Exchange
 from tests.attack import other_values
@@ -136,7 +137,7 @@ def _calls_without_capabilities(scan: Scan) -> Iterator[tuple[Target, Exchange]]
         yield victim, scan.call(victim, capabilities={}, requestState=state, inputResponses=answers)
 
 
-def _misfits(request: Mapping[str, Any], canary: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _misfits(request: InputRequest, canary: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield answers that do not fit a form, each with a description; none for another question."""
     if not _is_form(request):
         return

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Exchange, Request
-from mcp_functions_harness.client.messages import PREFIX, with_header
+from mcp_functions_harness.client.messages import with_header
 from tests.attack.findings import Basis, Proof, Severity, check
 from tests.attack.scan import Scan
 
@@ -156,7 +156,7 @@ def codes_of_refusals(scan: Scan) -> Iterator[Proof]:
     """
     unknown = messages.write(messages.message("tools/unheard-of", {}, next(scan.ids)))
     old = scan.list_message()
-    old["params"]["_meta"][PREFIX + "protocolVersion"] = "1999-01-01"
+    old["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "1999-01-01"
     old_request = with_header(messages.write(old), "MCP-Protocol-Version", "1999-01-01")
     without_meta = messages.write({**scan.list_message(), "params": {}})
     for description, request, status, code in (
@@ -166,7 +166,7 @@ def codes_of_refusals(scan: Scan) -> Iterator[Proof]:
     ):
         exchange = scan.send(request)
         response = exchange.response
-        has_data = code != UNSUPPORTED or isinstance((response.error or {}).get("data"), dict)
+        has_data = code != UNSUPPORTED or isinstance(response.error and response.error.get("data"), dict)
         is_expected = (response.status, response.code) == (status, code) and has_data
         if not is_expected and not response.undecided:
             yield Proof(exchange, f"{description}: {response}, and not HTTP {status} with {code}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -147,7 +147,7 @@ def test_the_last_message_of_a_stream_is_the_response() -> None:
     function = serve(greet_with_log)
     talk = Conversation(function).call()
     params = {"name": "greet_with_log", "arguments": {}}
-    event = wire.event(wire.message("tools/call", params, meta={wire.PREFIX + "logLevel": "info"}))
+    event: Any = wire.event(wire.message("tools/call", params, meta={wire.PREFIX + "logLevel": "info"}))
     talk.rounds.append((event, function(event, wire.Context("local_greet_with_log"))))
     assert "on my way" in talk.rounds[-1][1]["body"]
     assert talk.text == "done"

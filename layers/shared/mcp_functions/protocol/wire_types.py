@@ -6,7 +6,10 @@ them under `TYPE_CHECKING`.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, Protocol, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RequestId: TypeAlias = "str | int"
 JSONValue: TypeAlias = Any  # a recursive type would need a cast at each use
@@ -78,6 +81,24 @@ class InputRequestParams(TypedDict, total=False):
     toolChoice: JSONObject
 
 
+class InputResponse(TypedDict, total=False):
+    """The answer to a question, in the `inputResponses` of a request: the result of the question's method."""
+
+    # elicitation/create
+    action: Literal["accept", "decline", "cancel"]
+    # the fields of a form; of sampling/createMessage the content of the message
+    content: JSONValue
+    # sampling/createMessage
+    role: Role
+    model: str
+    stopReason: str
+    # roots/list
+    roots: list[JSONObject]
+    # an error in place of a result: only an elicitation has an action to refuse it
+    code: int
+    message: str
+
+
 class Params(TypedDict, total=False):
     """The params of a request. Each method has some of these members, and a client may send others."""
 
@@ -86,7 +107,7 @@ class Params(TypedDict, total=False):
     name: str
     uri: str
     arguments: JSONObject
-    inputResponses: dict[str, JSONObject]
+    inputResponses: Mapping[str, JSONObject]
     requestState: str
     # the lists
     cursor: str
@@ -100,6 +121,12 @@ class Params(TypedDict, total=False):
     # notifications
     requestId: RequestId
     reason: str
+    progressToken: RequestId
+    progress: float
+    total: float
+    message: str
+    logger: str
+    data: JSONValue
     # revisions of 2025
     protocolVersion: str
     capabilities: ClientCapabilities
@@ -122,6 +149,17 @@ class JSONRPCNotification(TypedDict):
     jsonrpc: Literal["2.0"]
     method: str
     params: Params
+
+
+class JSONRPCMessage(TypedDict, total=False):
+    """Any message, as it was received. A request has a `method`, a response has a `result` or an `error`."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId
+    method: str
+    params: Params
+    result: ResultObject
+    error: Error
 
 
 class Error(TypedDict):
@@ -178,7 +216,7 @@ class ResultObject(TypedDict, total=False):
     createdAt: str
     lastUpdatedAt: str
     pollIntervalMs: int
-    result: JSONObject
+    result: ResultObject
     error: Error
 
 
