@@ -7,7 +7,7 @@ the project, in skills/, are in functions/mcp/skills.json.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -91,6 +91,11 @@ def write_to(folder: Path, catalog_: Catalog, directory: Path) -> Path:
     else:
         file.unlink(missing_ok=True)
     return folder / FILE
+
+
+def folders(catalog_: Catalog) -> Mapping[str, Mapping[str, str]]:
+    """Return, for each list, the folder of each name; {} if the catalog is missing."""
+    return cast("Mapping[str, Mapping[str, str]]", catalog_.get("functions", {}))
 
 
 def differences(old: Catalog, new: Catalog) -> list[str]:

@@ -8,6 +8,7 @@ import base64
 import json
 from typing import Any
 
+from mcp_functions.protocol.event_types import Event, Response
 from mcp_functions_harness.api_gateway.events import body_text, message_in
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.recording import PLACEHOLDER
@@ -24,7 +25,7 @@ def fill(response: str, event: str) -> str:
     return json.dumps(_with_state(next_event, state), indent=2) + "\n"
 
 
-def _find_state(response: dict[str, Any]) -> str:
+def _find_state(response: Any) -> str:  # noqa: ANN401 - whatever a Lambda returned
     if "errorType" in response:
         error = f"{response['errorType']}: {response.get('errorMessage')}"
         raise Problem(f"RESPONSE says that the function failed, {error}")
@@ -42,7 +43,7 @@ def _find_state(response: dict[str, Any]) -> str:
     raise Problem("RESPONSE holds no JSON-RPC response in its body")
 
 
-def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
+def _with_state(event: Event, state: str) -> Event:
     """Copy an event, with the state in place of the placeholder."""
     body = _read_body(event)
     if PLACEHOLDER not in body:
@@ -50,7 +51,7 @@ def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     # without its quotes, because the placeholder is inside a JSON string
     escaped_state = json.dumps(state)[1:-1]
     body = body.replace(PLACEHOLDER, escaped_state)
-    filled = {**event, "body": body}
+    filled: Event = {**event, "body": body}
     if event.get("isBase64Encoded"):
         filled["body"] = base64.b64encode(body.encode()).decode()
     if event.get("headers"):
@@ -61,14 +62,14 @@ def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     return filled
 
 
-def _read_body(event_or_response: dict[str, Any]) -> str:
+def _read_body(event_or_response: Event | Response) -> str:
     try:
         return body_text(event_or_response)
     except ValueError:
         raise Problem("a body says that it is base64, but it is not") from None
 
 
-def _read_object(text: str, name: str) -> dict[str, Any]:
+def _read_object(text: str, name: str) -> Any:  # noqa: ANN401
     """Read a JSON object; `name` is what an error calls it."""
     if not text.strip():
         raise Problem(f"{name} is empty")

@@ -17,6 +17,7 @@ from typing import Any
 
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.json_web_tokens import BadToken
+from mcp_functions.protocol.event_types import Authorizer
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
 
 
@@ -45,7 +46,7 @@ class JwtAuthorizer:
     jwks: Callable[[], Mapping[str, Any]]
     now: Callable[[], float] = field(default=time.time, kw_only=True)
 
-    def authorize(self, request: HttpRequest) -> dict[str, Any]:
+    def authorize(self, request: HttpRequest) -> Authorizer:
         """Check the token of a request, and return the value of `requestContext.authorizer` in its event.
 
         Raises:

@@ -105,12 +105,12 @@ class Project:
     @property
     def hidden(self) -> frozenset[str]:
         """The folders whose handlers are all hidden from callers without their scopes."""
-        hidden = self.catalog.get("hidden", {})
+        hidden: Mapping[str, Any] = self.catalog.get("hidden", {})
         shown: set[str] = set()
         found: set[str] = set()
-        for list_name, names in self.catalog.get("functions", {}).items():
+        for list_name, names in catalog.folders(self.catalog).items():
             for name, folder in names.items():
-                (found if name in hidden.get(list_name, {}) else shown).add(folder)
+                (found if name in hidden.get(list_name, ()) else shown).add(folder)
         return frozenset(found - shown)
 
     @property

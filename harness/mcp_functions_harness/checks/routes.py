@@ -7,7 +7,7 @@ sign-in front. The API and the functions must agree on it.
 from collections.abc import Iterator
 
 from mcp_functions.protocol.wire_types import JSONObject
-from mcp_functions_harness import template
+from mcp_functions_harness import catalog, template
 from mcp_functions_harness.api_gateway.api import METADATA_OF_FUNCTION, METADATA_PATHS, SIGN_IN_PATHS
 from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Block, Project, pascal
@@ -67,7 +67,7 @@ def every_function_is_mcp_and_takes_http_alone(project: Project) -> Iterator[str
 
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
-    listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    listed_folders = {folder for names in catalog.folders(project.catalog).values() for folder in names.values()}
     for folder in sorted(project.folders - project.plain - listed_folders - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
     for folder in sorted(listed_folders - project.folders):

@@ -68,6 +68,6 @@ def write_catalog(functions: Path, *, only_check: bool) -> int:
         click.echo(banner.stale(differences) if differences else "the catalog is up to date")
         return 1 if differences else 0
     path = catalog.write(functions, generated)
-    count = sum(len(entries) for entries in generated["functions"].values())
+    count = sum(map(len, catalog.folders(generated).values()))
     click.echo(f"{path}: {count} {'handler' if count == 1 else 'handlers'}")
     return 0

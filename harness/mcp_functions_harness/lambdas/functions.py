@@ -10,12 +10,12 @@ If a function cannot be loaded, a `Problem` says in which line, and how to corre
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.constants import WORKER_SUFFIX
@@ -30,6 +30,7 @@ from mcp_functions_harness.problems import Problem
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
 MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
+EntryPoint: TypeAlias = Callable[[Any, Any], Any]  # called with an event and Lambda's context, as an author writes it
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
@@ -38,8 +39,7 @@ class Function:
     """One loaded function."""
 
     folder: str  # the name of its folder
-    # its entry point, called with an event and Lambda's context
-    handler: Callable[[dict[str, Any], Any], Any]
+    handler: EntryPoint
 
     @property
     def handlers(self) -> tuple[Any, ...]:
@@ -105,7 +105,7 @@ class Functions(AbstractContextManager["Functions", None]):
         self.close()
 
 
-def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
+def _load_handler(folder: Folder, app: Path) -> EntryPoint:
     path = _short_path(app)
     # so that the module sees the function's environment variables
     token = running_function.set(app.parent.name)
@@ -115,8 +115,8 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
         raise Problem(why_not_loaded(error, app)) from error
     finally:
         running_function.reset(token)
-    _check_forms(app, vars(module))
-    handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
+    _check_forms(app, module)
+    handler: EntryPoint | None = getattr(module, "handler", None)
     if not callable(handler):
         raise Problem(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
     _check_served(path, module)
@@ -185,17 +185,18 @@ def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
     return [app for app in apps if app.parent.name not in without]
 
 
-def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
+def _check_forms(app: Path, module: ModuleType) -> None:
     """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks.
 
     Raises:
         Problem: a form cannot be sent.
     """
     for line, key, form in _find_forms(ast.parse(app.read_text(encoding="utf-8"))):
-        if not isinstance(names.get(form), type):  # a local name, whose value is not known here
+        model = getattr(module, form, None)
+        if not isinstance(model, type):  # a local name, whose value is not known here
             continue
         try:
-            read_form(names[form], key, camel_case=False).schema()
+            read_form(model, key, camel_case=False).schema()
         except DeveloperError as error:
             remedy = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
             raise Problem(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}") from None

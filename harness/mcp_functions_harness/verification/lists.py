@@ -64,7 +64,7 @@ def check_functions(server: Server, project: Catalog) -> str:
 
 def folders(project: Catalog) -> list[str]:
     """Return the folders of the functions in a catalog."""
-    return sorted({folder for names in project.get("functions", {}).values() for folder in names.values()})
+    return sorted({folder for names in catalog.folders(project).values() for folder in names.values()})
 
 
 def read(server: Server, list_names: Iterable[str], folder: str = "") -> Lists:
@@ -97,7 +97,7 @@ def _part_of(folder: str, project: Catalog) -> Catalog:
     """Return the part of a catalog that one function serves."""
     parts: Lists = {}
     for list_name, entries in _lists_of(project).items():
-        folders_by_key = cast("dict[str, dict[str, str]]", project["functions"])[list_name]
+        folders_by_key = catalog.folders(project)[list_name]
         parts[list_name] = [entry for entry in entries if folders_by_key.get(key_of(entry)) == folder]
     return _with_lists(project, parts)
 
