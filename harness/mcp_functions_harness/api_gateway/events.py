@@ -12,9 +12,10 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Self
+from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
 from mcp_functions.protocol.event_types import Authorizer, Event, RequestContext

@@ -7,6 +7,7 @@
 A block is a resource of the type AWS::Serverless::Function.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
