@@ -92,12 +92,9 @@ def set_auth(text: str, mode: AuthMode) -> str:
     lines_by_place = dict(LINES_OF_PLACE.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
         new_text = _replace(new_text, place, lines_by_place.get(place, ""))
-    fragment_by_name = {name: files.template(f"auth/{name}.yaml", {}) for name in SECTIONS["oauth"]}
-    for name, fragment in fragment_by_name.items():
-        if name in SECTIONS[mode]:
-            new_text = fragments.insert(new_text, fragment)
-        else:
-            new_text = fragments.remove(new_text, fragment)
+    for name in SECTIONS["oauth"]:
+        edit = fragments.insert if name in SECTIONS[mode] else fragments.remove
+        new_text = edit(new_text, files.template(f"auth/{name}.yaml", {}))
     return new_text
 
 

@@ -14,7 +14,6 @@ from typing import Any, cast
 from mcp_functions import skills as served_skills
 from mcp_functions.handlers import catalog
 from mcp_functions.protocol.catalog_types import Catalog
-from mcp_functions.protocol.wire_types import ListEntry
 from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions_harness.loopback import json_object
@@ -70,6 +69,15 @@ def read_or_generate(directory: Path) -> Catalog:
     return read(directory) if (directory / FRONT_DOOR).is_dir() else generate(directory)
 
 
+def refresh(directory: Path) -> None:
+    """Make the catalog of a directory, and write it.
+
+    Raises:
+        Problem: as `generate` and `write`.
+    """
+    write(directory, generate(directory))
+
+
 def write(directory: Path, catalog_: Catalog) -> Path:
     """Write a catalog beside the front door's app.py, and skills.json if the project has skills.
 
@@ -107,36 +115,25 @@ def differences(old: Catalog, new: Catalog) -> list[str]:
     ~ scopes          another part of the catalog has changed
     """
     lines = []
-    for list_name in catalog.LISTS_BY_KIND.values():
-        before = _entries_by_name(old, list_name)
-        after = _entries_by_name(new, list_name)
+    list_names = (*catalog.LISTS_BY_KIND.values(), "skills")
+    for list_name in list_names:
+        before, after = _by_name(old, list_name), _by_name(new, list_name)
         for name in sorted(before.keys() | after.keys()):
-            if name not in before:
-                lines.append(f"+ {list_name} {name}")
-            elif name not in after:
-                lines.append(f"- {list_name} {name}")
-            elif before[name] != after[name]:
-                lines.append(f"~ {list_name} {name}")
-    for uri in sorted(_skills(old).keys() | _skills(new).keys()):
-        if _skills(old).get(uri) != _skills(new).get(uri):
-            sign = "+" if uri not in _skills(old) else "-" if uri not in _skills(new) else "~"
-            lines.append(f"{sign} skills {uri}")
-    other_parts = (old.keys() | new.keys()) - {"functions", "skills", *catalog.LISTS_BY_KIND.values()}
+            if before.get(name) != after.get(name):
+                sign = "+" if name not in before else "-" if name not in after else "~"
+                lines.append(f"{sign} {list_name} {name}")
+    other_parts = (old.keys() | new.keys()) - {"functions", *list_names}
     changed_parts = [name for name in sorted(other_parts) if old.get(name) != new.get(name)]
     return lines + [f"~ {name}" for name in changed_parts]
 
 
-def _skills(catalog_: Catalog) -> dict[str, str]:
-    """Return the digest of each skill by its URI; {} if the file of the catalog was damaged."""
-    found = catalog_.get("skills")
-    return found if isinstance(found, dict) else {}
-
-
-def _entries_by_name(catalog_: Any, list_name: str) -> dict[str, tuple[str | None, ListEntry]]:  # noqa: ANN401
-    """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
+def _by_name(catalog_: Any, list_name: str) -> dict[str, object]:  # noqa: ANN401 - it may be damaged
+    """Return what a list has of each name, with its folder, or the digest of each skill; {} if it is damaged."""
     try:
+        if list_name == "skills":
+            return {**catalog_.get("skills", {})}
         folders = catalog_["functions"][list_name]
         entries = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
         return {name: (folders.get(name), entry) for name, entry in entries.items()}
-    except (KeyError, TypeError, AttributeError):  # a part is missing, or has another type
+    except (KeyError, TypeError, ValueError, AttributeError):  # a part is missing, or has another type
         return {}

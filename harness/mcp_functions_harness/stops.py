@@ -9,10 +9,10 @@ where template.yaml has a parameter for it, so a later deployment does not end i
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -43,6 +43,11 @@ UNWRITTEN = (
 )
 
 
+class _Api(NamedTuple):
+    id: str
+    tags: Mapping[str, str]
+
+
 class Stops:
     """What may be stopped of one deployed stack. No method calls CloudFormation."""
 
@@ -69,7 +74,7 @@ class Stops:
     def start_server(self) -> Iterator[str]:
         """Admit requests as before the stop."""
         api = self._api()
-        before = str(api.get("Tags", {}).get(TAG, ""))
+        before = str(api.tags.get(TAG, ""))
         if not before:
             remedy = "mcp-functions set … RequestsPerSecond= --now sets its rate"
             raise Problem(f"mcp-functions did not stop {self._stack}; {remedy}")
@@ -151,30 +156,27 @@ class Stops:
     def _variables(self) -> dict[str, dict[str, str]]:
         """Return the variables of each function, by its name."""
         found = {name: self._lambda.get_function_configuration(FunctionName=name) for name in self._functions()}
-        return {
-            name: configuration.get("Environment", {}).get("Variables", {}) for name, configuration in found.items()
-        }
+        return {name: configured.get("Environment", {}).get("Variables", {}) for name, configured in found.items()}
 
-    def _api(self) -> dict[str, Any]:
+    def _api(self) -> _Api:
         pages = self._gateway.get_paginator("get_apis").paginate()
         apis = [api for page in pages for api in page["Items"] if api["Name"] == self._stack]
         if len(apis) != 1:
             where = self._session.region_name
             raise Problem(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {where}")
-        api: dict[str, Any] = apis[0]
-        return api
+        return _Api(apis[0]["ApiId"], apis[0].get("Tags", {}))
 
-    def _api_arn(self, api: dict[str, Any]) -> str:
+    def _api_arn(self, api: _Api) -> str:
         region = self._session.region_name
-        return f"arn:{self._session.get_partition_for_region(region)}:apigateway:{region}::/apis/{api['ApiId']}"
+        return f"arn:{self._session.get_partition_for_region(region)}:apigateway:{region}::/apis/{api.id}"
 
-    def _throttle(self, api: dict[str, Any]) -> tuple[str, str]:
-        settings = self._gateway.get_stage(ApiId=api["ApiId"], StageName=STAGE).get("DefaultRouteSettings", {})
+    def _throttle(self, api: _Api) -> tuple[str, str]:
+        settings = self._gateway.get_stage(ApiId=api.id, StageName=STAGE).get("DefaultRouteSettings", {})
         return f"{settings.get('ThrottlingRateLimit', 0):g}", f"{settings.get('ThrottlingBurstLimit', 0)}"
 
-    def _set_throttle(self, api: dict[str, Any], rate: float, burst: int) -> None:
+    def _set_throttle(self, api: _Api, rate: float, burst: int) -> None:
         settings = {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
-        self._gateway.update_stage(ApiId=api["ApiId"], StageName=STAGE, DefaultRouteSettings=settings)
+        self._gateway.update_stage(ApiId=api.id, StageName=STAGE, DefaultRouteSettings=settings)
 
     def _functions(self) -> list[str]:
         """Return the names of all functions; a stack's name has no "_", so no other stack's begin with these words."""
@@ -235,17 +237,7 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
     settings = samconfig.Environment(directory / samconfig.FILE, environment)
     throttle = ("", "")  # the defaults of the template
     if now:
-        try:
-            session = boto3.Session(profile_name=settings.setting("profile"), region_name=settings.setting("region"))
-            stops = Stops(str(settings.setting("stack_name")), session)
-            yield from target.call(stops, stopped=stopped)
-            throttle = stops.throttle
-        except (BotoCoreError, ClientError) as error:
-            raise Problem(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}") from error
-        if stops.refused:
-            raise Problem(HALFWAY.format(names=", ".join(stops.refused)))
-        if stopped:
-            yield PARTLY[target.kind]
+        throttle = yield from _call_aws(settings, target, stopped=stopped)
     parameter = PARAMETERS[target.kind]
     if parameter not in template.read(directory / template.FILE)["Parameters"]:
         missing = UNWRITTEN.format(parameter=parameter)
@@ -257,6 +249,23 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
     yield from parameter_changes.change(directory, environment, words)
     if now:
         yield "That deployment is not needed now: the next one keeps what these calls did"
+
+
+def _call_aws(
+    settings: samconfig.Environment, target: Target, *, stopped: bool
+) -> Generator[str, None, tuple[str, str]]:
+    """Call AWS, and return the rate and burst that the API has after a start."""
+    try:
+        session = boto3.Session(profile_name=settings.setting("profile"), region_name=settings.setting("region"))
+        stops = Stops(str(settings.setting("stack_name")), session)
+        yield from target.call(stops, stopped=stopped)
+    except (BotoCoreError, ClientError) as error:
+        raise Problem(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}") from error
+    if stops.refused:
+        raise Problem(HALFWAY.format(names=", ".join(stops.refused)))
+    if stopped:
+        yield PARTLY[target.kind]
+    return stops.throttle
 
 
 def _parameters(target: Target, old: samconfig.Parameters, *, stopped: bool, throttle: tuple[str, str]) -> list[str]:

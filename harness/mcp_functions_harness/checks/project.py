@@ -7,7 +7,6 @@
 A block is a resource of the type AWS::Serverless::Function.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -106,7 +105,7 @@ class Project:
     @property
     def hidden(self) -> frozenset[str]:
         """The folders whose handlers are all hidden from callers without their scopes."""
-        hidden: Mapping[str, Any] = self.catalog.get("hidden", {})
+        hidden: JSONObject = {**self.catalog.get("hidden", {})}
         shown: set[str] = set()
         found: set[str] = set()
         for list_name, names in catalog.folders(self.catalog).items():

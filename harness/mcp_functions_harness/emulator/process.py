@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from mcp_functions_harness.problems import Problem
 
+HOST = "127.0.0.1"
 LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
@@ -61,26 +62,10 @@ def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterato
         Problem: it does not start.
     """
     port = _free_port()
-    url = f"http://127.0.0.1:{port}"
-    with TemporaryDirectory(prefix="emulator-") as folder, suppress_missing(folder):
+    url = f"http://{HOST}:{port}"
+    with TemporaryDirectory(prefix="emulator-") as folder, _deletable(folder):
         log = Path(folder) / "ministack.log"
-        settings = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": folder,
-            "TMPDIR": folder,
-            "BIND_HOST": "127.0.0.1",  # it listens on every interface otherwise
-            "GATEWAY_PORT": str(port),
-            "IOT_MTLS_ENABLED": "0",  # a second port
-            "SFTP_ENABLED": "0",  # and a third
-            "AUTH": "true",  # signatures and policies count
-            "MINISTACK_HOST": DOMAIN,
-            "MINISTACK_REGION": REGION,
-            "MINISTACK_ACCOUNT_ID": ACCOUNT,
-            "AWS_ENDPOINT_URL": url,
-            "S3_DATA_DIR": f"{folder}/s3",
-            "LOG_LEVEL": "WARNING",
-            **(variables or {}),
-        }
+        settings = {**_settings(folder, port), **(variables or {})}
         with log.open("wb") as written:
             process = subprocess.Popen(
                 [python, LAUNCHER], cwd=folder, env=settings, stdout=written, stderr=written, start_new_session=True
@@ -92,8 +77,28 @@ def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterato
             _stop(process)
 
 
+def _settings(folder: str, port: int) -> dict[str, str]:
+    """Return MiniStack's own environment variables."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": folder,
+        "TMPDIR": folder,
+        "BIND_HOST": HOST,  # it listens on every interface otherwise
+        "GATEWAY_PORT": str(port),
+        "IOT_MTLS_ENABLED": "0",  # a second port
+        "SFTP_ENABLED": "0",  # and a third
+        "AUTH": "true",  # signatures and policies count
+        "MINISTACK_HOST": DOMAIN,
+        "MINISTACK_REGION": REGION,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "AWS_ENDPOINT_URL": f"http://{HOST}:{port}",
+        "S3_DATA_DIR": f"{folder}/s3",
+        "LOG_LEVEL": "WARNING",
+    }
+
+
 @contextmanager
-def suppress_missing(folder: str) -> Iterator[None]:
+def _deletable(folder: str) -> Iterator[None]:
     """Make the folder deletable at the end: a zip may hold folders without the right to write."""
     yield
     for path in Path(folder).rglob("*"):
@@ -126,6 +131,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port

@@ -124,11 +124,7 @@ def _load_handler(folder: Folder, app: Path) -> EntryPoint:
 
 
 def _check_served(path: str, module: ModuleType) -> None:
-    """Check that each handler that the module makes is in a `serve(…)`: no client would see another one.
-
-    Raises:
-        Problem: one is in none.
-    """
+    """Check that each handler that the module makes is in a `serve(…)`: no client would see another one."""
     made = {
         name: each
         for name, each in vars(module).items()
@@ -186,11 +182,7 @@ def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
 
 
 def _check_forms(app: Path, module: ModuleType) -> None:
-    """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks.
-
-    Raises:
-        Problem: a form cannot be sent.
-    """
+    """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks."""
     for line, key, form in _find_forms(ast.parse(app.read_text(encoding="utf-8"))):
         model = getattr(module, form, None)
         if not isinstance(model, type):  # a local name, whose value is not known here

@@ -45,7 +45,7 @@ def init(directory: Path) -> str:
     # Most clients are of 2025, and each of their questions waits in the table.
     texts[template.FILE] = additions.with_addition(texts[template.FILE], "table")
     files.write(directory, texts)
-    catalog.write(directory / "functions", catalog.generate(directory / "functions"))
+    catalog.refresh(directory / "functions")
     is_here = directory.resolve() == Path.cwd()
     text = SUMMARY.format(
         directory=directory.resolve().name if is_here else directory,

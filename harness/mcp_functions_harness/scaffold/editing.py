@@ -18,7 +18,7 @@ For example, after the function add has begun to ask its user, `block --write ad
 import difflib
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,7 +65,7 @@ def add(root: Path, draft: Draft) -> str:
     blocks.check(draft, project, editor.text)
     files.write(root, draft.files, draft.copies)
     try:
-        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+        catalog.refresh(root / checks.FOLDER)
         path.write_text(editor.text, encoding="utf-8", newline="\n")
     except BaseException:
         files.take_back(root, [*draft.copies, *draft.files])
@@ -148,29 +148,40 @@ def remove(root: Path, name: str) -> str:
     present = [path for path in paths if (root / path).exists()]
     blocks_of_function = [block for block in (*project.blocks, *project.partial) if block.folder == name]
     if paths[0] not in present and not blocks_of_function:
-        near = difflib.get_close_matches(name, [path.parent.name for path in find(root / checks.FOLDER)], n=1)
-        raise Problem(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
-    editor = TemplateEditor(template.text(root / template.FILE))
-    worker = project.workers.get(name)
-    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
-    for block in blocks_of_function:
-        if block != worker:
-            editor.remove(block.logical_id)
-    for number, line in enumerate(editor.text.splitlines(), start=1):
-        for block in blocks_of_function:
-            if re.search(rf"\b{block.logical_id}\b", line.partition("#")[0]):
-                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
-                raise Problem(f"{block.logical_id} is named elsewhere in {where}")
-    (root / template.FILE).write_text(editor.text, encoding="utf-8", newline="\n")
+        raise _missing(f"functions/{name}", name, [path.parent.name for path in find(root / checks.FOLDER)])
+    text = _without(project, name, [block.logical_id for block in blocks_of_function])
+    (root / template.FILE).write_text(text, encoding="utf-8", newline="\n")
     for path in present:
         shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
-    removed = [*map(str, present), *(f"template.yaml: {block.logical_id}" for block in blocks_of_function)]
-    lines = [f"  {each}" for each in removed]
+    lines = [f"  {path}" for path in present]
+    lines += [f"  template.yaml: {block.logical_id}" for block in blocks_of_function]
     try:
-        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+        catalog.refresh(root / checks.FOLDER)
     except Problem as problem:  # of another function
         lines.append(f"The catalog still lists it, because {problem}. Then: make catalog")
     return "\n".join(["removed:", *lines])
+
+
+def _without(project: Project, name: str, logical_ids: list[str]) -> str:
+    """Return the template's text without the blocks of a function, which nothing else in it may name."""
+    editor = TemplateEditor(template.text(project.root / template.FILE))
+    worker = project.workers.get(name)
+    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
+    for logical_id in logical_ids:
+        if worker is None or logical_id != worker.logical_id:
+            editor.remove(logical_id)
+    for number, line in enumerate(editor.text.splitlines(), start=1):
+        for logical_id in logical_ids:
+            if re.search(rf"\b{logical_id}\b", line.partition("#")[0]):
+                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
+                raise Problem(f"{logical_id} is named elsewhere in {where}")
+    return editor.text
+
+
+def _missing(what: str, name: str, names: Iterable[str]) -> Problem:
+    """Say that something is missing, and which name its user may have meant."""
+    near = difflib.get_close_matches(name, [*names], n=1)
+    return Problem(f"there is no {what}{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def _read(root: Path) -> Project:
@@ -179,15 +190,9 @@ def _read(root: Path) -> Project:
 
 
 def _describe(project: Project, name: str) -> Draft:
-    """Describe a function of the project, to write its block.
-
-    Raises:
-        Problem: there is no such function, or it has no handler.
-    """
+    """Describe a function of the project, to write its block."""
     if name not in project.folders:
-        near = difflib.get_close_matches(name, project.folders, n=1)
-        suggestion = f"; did you mean {near[0]}?" if near else ""
-        raise Problem(f"there is no functions/{name}/app.py{suggestion}")
+        raise _missing(f"functions/{name}/app.py", name, project.folders)
     if name not in project.offering:
         raise Problem(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     if name in project.tasks:
