@@ -22,6 +22,7 @@ from socketserver import TCPServer
 from threading import Thread
 from typing import Any
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.request_bodies import BadBody, TooLarge, read_body
 
@@ -71,13 +72,18 @@ class HttpResponse:
     body: bytes = b""
 
 
-def json_object(text: str | bytes) -> dict[str, Any]:
+def json_object(text: str | bytes) -> JSONObject:
     """Read a JSON object; {} if the text is no JSON, or another value."""
+    return read_object(text) or {}
+
+
+def read_object(text: str | bytes) -> JSONObject | None:
+    """Read a JSON object; None if the text is no JSON, or another value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:

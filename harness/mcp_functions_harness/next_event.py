@@ -10,6 +10,7 @@ from typing import Any
 
 from mcp_functions.protocol.event_types import Event, Response
 from mcp_functions_harness.api_gateway.events import body_text, message_in
+from mcp_functions_harness.loopback import read_object
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.recording import PLACEHOLDER
 
@@ -73,10 +74,7 @@ def _read_object(text: str, name: str) -> Any:  # noqa: ANN401
     """Read a JSON object; `name` is what an error calls it."""
     if not text.strip():
         raise Problem(f"{name} is empty")
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
+    value = read_object(text)
+    if value is None:
         raise Problem(f"{name} is not a JSON object")
     return value

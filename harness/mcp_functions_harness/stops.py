@@ -197,15 +197,10 @@ class Stops:
 
 @dataclass(frozen=True)
 class Target:
-    """What is stopped or started.
+    """What is stopped or started."""
 
-    Attributes:
-        kind: one of `KINDS`.
-        name: the function's folder, or the caller's pseudonym; "" for the server.
-    """
-
-    kind: str
-    name: str
+    kind: str  # one of `KINDS`
+    name: str  # the function's folder, or the caller's pseudonym; "" for the server
 
     def check(self) -> None:
         """Check the name.

@@ -51,17 +51,11 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True)
 class Api:
-    """Answers HTTP requests with the functions of one stack.
-
-    Attributes:
-        lambdas: runs the functions.
-        authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
-        has_sign_in: whether the routes of the sign-in front exist.
-    """
+    """Answers HTTP requests with the functions of one stack."""
 
     lambdas: Lambdas
-    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
-    has_sign_in: bool = field(default=False, kw_only=True)
+    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)  # None: every request may pass
+    has_sign_in: bool = field(default=False, kw_only=True)  # whether the sign-in front has routes
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""

@@ -11,13 +11,13 @@ AWS documents the `error_description` of a wrong audience only. The other descri
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
 
 from mcp_functions.oauth import json_web_tokens
 from mcp_functions.oauth.json_web_tokens import BadToken
 from mcp_functions.protocol.event_types import Authorizer
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
 
 
@@ -32,19 +32,12 @@ class Denied(Exception):
 
 @dataclass(frozen=True)
 class JwtAuthorizer:
-    """Checks the access token of a request.
+    """Checks the access token of a request."""
 
-    Attributes:
-        issuer: the required `iss`.
-        audiences: a token's `aud` must have one of them.
-        jwks: returns the issuer's public keys, a JSON Web Key Set.
-        now: the clock, unix seconds.
-    """
-
-    issuer: str
-    audiences: Collection[str]
-    jwks: Callable[[], Mapping[str, Any]]
-    now: Callable[[], float] = field(default=time.time, kw_only=True)
+    issuer: str  # the required `iss`
+    audiences: Collection[str]  # a token's `aud` must have one of them
+    jwks: Callable[[], JSONObject]  # returns the issuer's public keys, a JSON Web Key Set
+    now: Callable[[], float] = field(default=time.time, kw_only=True)  # unix seconds
 
     def authorize(self, request: HttpRequest) -> Authorizer:
         """Check the token of a request, and return the value of `requestContext.authorizer` in its event.
@@ -66,7 +59,7 @@ class JwtAuthorizer:
         # None: the routes of template.yaml require no scopes
         return {"jwt": {"claims": texts, "scopes": None}}
 
-    def _find_problem(self, claims: Mapping[str, Any]) -> str:
+    def _find_problem(self, claims: JSONObject) -> str:
         """Return why the claims of a token are refused; "" if they are accepted."""
         now = self.now()
         if claims.get("iss") != self.issuer:

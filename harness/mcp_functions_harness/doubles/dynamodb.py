@@ -14,7 +14,7 @@ from mcp_functions.aws.errors import ClientError
 from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.doubles.moto_service import OK, Protocol
 from mcp_functions_harness.environment import ACCOUNT, REGION
-from mcp_functions_harness.loopback import HttpRequest, HttpResponse
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, read_object
 from mcp_functions_harness.problems import not_installed
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
@@ -48,14 +48,14 @@ class DynamoDbApi:
         if not request.is_signed:
             return _error_response(ClientError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
+        params = read_object(request.body or b"")
+        if params is None:
+            return _error_response(ClientError("SerializationException"))
         try:
-            params = json.loads(request.body or b"")
-            if not isinstance(params, dict):
-                return _error_response(ClientError("SerializationException"))
             with self._lock:
                 result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
-        # the body is not JSON, or moto expects another type in it
+        # moto expects another type in the parameters
         except (ValueError, AttributeError):
             return _error_response(ClientError("SerializationException"))
         except ClientError as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from mcp_functions_harness.doubles.moto_service import OK, Protocol
 from mcp_functions_harness.environment import ACCOUNT, REGION
+from mcp_functions_harness.loopback import read_object
 from mcp_functions_harness.problems import not_installed
 
 if TYPE_CHECKING:
@@ -139,11 +140,8 @@ def _install(backend: KmsBackend, stored: StoredKey) -> str:
 
 def _read_params(operation: str, body: bytes | None) -> JSONObject:
     """Read the parameters of a request, and refuse those that AWS refuses."""
-    try:
-        params = json.loads(body or b"{}")
-    except ValueError:
-        params = None
-    if not isinstance(params, dict):
+    params = read_object(body or b"{}")
+    if params is None:
         raise KmsError("SerializationException")
     for name in CONTEXT_PARAMETERS:
         context = params.get(name) or {}

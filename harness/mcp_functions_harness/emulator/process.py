@@ -26,17 +26,11 @@ STOP_SECONDS = 20
 
 @dataclass(frozen=True)
 class Emulator:
-    """A MiniStack that runs.
+    """A MiniStack that runs."""
 
-    Attributes:
-        url: where AWS's services answer.
-        pid: its process, whose children are the functions.
-        log: what it has written.
-    """
-
-    url: str
-    pid: int
-    log: Path
+    url: str  # where AWS's services answer
+    pid: int  # its process, whose children are the functions
+    log: Path  # what it has written
 
     @property
     def environment(self) -> dict[str, str]:

@@ -28,8 +28,8 @@ REMEDIES = (  # a part of the exception's text, and how to correct the mistake
 )
 VARIABLE = (
     "add {name} to Environment: Variables of the function in template.yaml, or, if only a deployment knows its value, "
+    "set it in your shell; in a test: monkeypatch.setenv"
 )
-VARIABLE += "set it in your shell; in a test: monkeypatch.setenv"
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 
 

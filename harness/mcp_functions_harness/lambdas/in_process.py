@@ -70,17 +70,11 @@ ERROR_TYPES = {
 
 @dataclass(frozen=True)
 class InProcess:
-    """Calls loaded functions.
+    """Calls loaded functions."""
 
-    Attributes:
-        functions: the functions by folder; the mapping may change later.
-        debug: whether tracebacks include the toolkit's own frames.
-        watcher: sees the progress that functions report.
-    """
-
-    functions: Mapping[str, Function]
-    debug: bool = field(default=False, kw_only=True)
-    watcher: Watcher | None = field(default=None, kw_only=True)
+    functions: Mapping[str, Function]  # by folder; it may change later
+    debug: bool = field(default=False, kw_only=True)  # whether tracebacks have the toolkit's frames
+    watcher: Watcher | None = field(default=None, kw_only=True)  # sees the progress of functions
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""

@@ -60,14 +60,10 @@ class Throttled(Exception):
 class Lambdas:
     """The functions of one stack, and the record of their invocations.
 
-    Attributes:
-        folders: the folders of the functions; the harness sets it again when one comes or goes.
-        run: runs a function, and waits for its result.
-        watcher: shows each call that has ended. It is called in the thread of the call.
-        on_invocation: called with each new record, in the thread of the call.
+    The watcher and `on_invocation` are called in the thread of each call that has ended.
     """
 
-    folders: Collection[str]
+    folders: Collection[str]  # the harness sets it again when a function comes or goes
     run: Run
     watcher: Watcher | None = field(default=None, kw_only=True)
     on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)

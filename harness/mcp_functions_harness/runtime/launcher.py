@@ -39,24 +39,16 @@ FROM_SHELL = (
 class Launcher:
     """Makes the environments of the functions in a directory.
 
-    Attributes:
-        directory: contains a folder for each function.
-        settings: the environment variables that a deployment sets (MCP_…), for a function without a block.
-        endpoints: the environment variables with the harness's credentials and endpoints.
-        on_log: called with a folder and a line of its log, in any thread.
-        watcher: sees the progress of calls. None: processes neither report progress nor log whole tracebacks.
-        watchdog: kills the processes if the harness is killed.
-
     Raises:
         Problem: awslambdaric is not installed.
     """
 
     directory: Path
-    settings: Variables
-    endpoints: Variables
-    on_log: Callable[[str, str], None]
-    watcher: Watcher | None
-    watchdog: Watchdog
+    settings: Variables  # what a deployment sets (MCP_…), for a function without a block
+    endpoints: Variables  # the harness's credentials and endpoints
+    on_log: Callable[[str, str], None]  # called with a folder and a line of its log, in any thread
+    watcher: Watcher | None  # None: processes neither report progress nor log whole tracebacks
+    watchdog: Watchdog  # kills the processes if the harness is killed
     _configurations: dict[str, Configuration] = field(default_factory=dict, init=False)  # by folder
 
     def __post_init__(self) -> None:

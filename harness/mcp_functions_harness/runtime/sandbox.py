@@ -31,20 +31,13 @@ class ProcessGoneError(Exception):
 
 @dataclass(eq=False)
 class Sandbox:
-    """Runs one invocation after another, until `end`.
-
-    Attributes:
-        configuration: the timeout, the memory limit and the other settings of the function.
-        fingerprint: identifies the files and the configuration that the process loads.
-        start_process: starts a process of the function.
-    """
+    """Runs one invocation after another, until `end`."""
 
     configuration: Configuration
-    fingerprint: object
+    fingerprint: object  # identifies the files and the configuration that the process loads
     start_process: Callable[[], Process]
     _process: Process | None = field(default=None, init=False)  # the one that was started last
-    # of `initialize`, until it is reported
-    _init_milliseconds: float | None = field(default=None, init=False)
+    _init_milliseconds: float | None = field(default=None, init=False)  # until it is reported
     _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
     # `end` comes from another thread. The lock keeps a process from being started after it.
     _lock: Lock = field(default_factory=Lock, init=False)

@@ -17,19 +17,12 @@ DIGITS = 12  # of the digest of a source
 
 @dataclass(frozen=True)
 class Patch:
-    """One gap of MiniStack, and what closes it.
-
-    Attributes:
-        name: one or two words.
-        gap: what MiniStack does, and what AWS does.
-        replaced: "module:function" under `ministack` -> the first digits of the SHA-256 of the function's source.
-        apply: replaces the functions.
-    """
+    """One gap of MiniStack, and what closes it."""
 
     name: str
-    gap: str
-    replaced: Mapping[str, str]
-    apply: Callable[[], None]
+    gap: str  # what MiniStack does, and what AWS does
+    replaced: Mapping[str, str]  # "module:function" of MiniStack -> the `digest` of its source
+    apply: Callable[[], None]  # replaces the functions
 
     def problems(self) -> Iterator[str]:
         """Yield each function that is missing, or has another source than the patch was written for."""
