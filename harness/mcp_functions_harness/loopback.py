@@ -77,7 +77,7 @@ def json_object(text: str | bytes) -> JSONObject:
     return read_object(text) or {}
 
 
-def read_object(text: str | bytes) -> JSONObject | None:
+def read_object(text: str | bytes) -> "JSONObject | None":
     """Read a JSON object; None if the text is no JSON, or another value."""
     try:
         value = json.loads(text)
