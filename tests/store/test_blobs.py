@@ -220,7 +220,7 @@ def test_a_custom_codec_gets_the_scopes_of_items_and_objects_from_the_specificat
     memory_backend.open(codec=glass).create(KEY, LARGE, expires=memory_backend.soon())
     key = f"{SERVICE}/task/{KEY.principal}/{KEY.id}"
     about = struct.pack(">H", len(key)) + key.encode() + struct.pack(">QQ", 1, memory_backend.soon())
-    sealed = {
+    sealed: dict[bytes, Any] = {
         b"ks1/item": memory_backend.table.items[key]["sealed"]["S"],
         b"ks1/blob": next(iter(memory_bucket.objects.values())),
     }

@@ -52,8 +52,7 @@ class Sources:
         self._root = _root_of(path)
         inside = path.resolve().relative_to(self._root)
         if str(inside) == ENTRY_POINT:
-            text = f"functions/<name>/{ENTRY_POINT} is Lambda's entry point: rename the server's file first"
-            raise Problem(text)
+            raise Problem(f"functions/<name>/{ENTRY_POINT} is Lambda's entry point: rename the server's file first")
         parts = [*inside.parts[:-1], inside.stem]
         self.module = ".".join(part for part in parts if part != "__init__")
         self.files: dict[str, Path] = {}
@@ -129,8 +128,7 @@ def _parsed(shown: str, file: Path) -> ast.Module:
     try:
         return ast.parse(file.read_bytes())
     except (OSError, ValueError, SyntaxError) as error:
-        text = f"{shown} cannot be read as Python: {first_line(error)}"
-        raise Problem(text) from error
+        raise Problem(f"{shown} cannot be read as Python: {first_line(error)}") from error
 
 
 def _root_of(path: Path) -> Path:

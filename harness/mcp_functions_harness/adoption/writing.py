@@ -33,8 +33,7 @@ class ServerFile(NamedTuple):
         """
         file, _colon, variable = text.rpartition(":")
         if not file.endswith(".py") or not variable.isidentifier():
-            message = f"{text} is not FILE.py:VARIABLE, as in server.py:server"
-            raise Problem(message)
+            raise Problem(f"{text} is not FILE.py:VARIABLE, as in server.py:server")
         return cls(Path(file), variable)
 
 
@@ -52,14 +51,12 @@ def write(sources: Sources, variable: str, requirements: list[str], functions: P
         Problem: the project cannot have the function, so nothing was written.
     """
     if functions.name != FOLDER:
-        text = f"--into names a project's {FOLDER}/ folder, and not {functions}"
-        raise Problem(text)
+        raise Problem(f"--into names a project's {FOLDER}/ folder, and not {functions}")
     folder = name or _default_name(sources.path)
     try:
         spelling.check(folder)
     except Problem as error:
-        text = f"{error} (choose a name with --name)"
-        raise Problem(text) from error
+        raise Problem(f"{error} (choose a name with --name)") from error
     values = {
         "name": folder,
         "file": sources.path.name,

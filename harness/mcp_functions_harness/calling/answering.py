@@ -62,7 +62,7 @@ class Answers:
             return questions.refusal(method, refused.action)
         except InputEnded:
             remedy = f"--answer {key}=..., --decline {key}, or type it at a terminal"
-            raise Problem(message=f"{key} has no answer: {remedy}") from None
+            raise Problem(f"{key} has no answer: {remedy}") from None
 
     def unused_keys(self) -> list[str]:
         """List the keys in options that the server has not asked about."""

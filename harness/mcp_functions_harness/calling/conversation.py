@@ -46,7 +46,7 @@ def complete(server: CalledServer, target: str, argument: str, words: Sequence[s
     typed = {argument: "", **read_arguments(target, words, schema)}
     properties = schema["properties"]
     if argument not in properties:
-        raise Problem(message=f"{target} has no argument {argument}; {suggestion(argument, properties, 'it has')}")
+        raise Problem(f"{target} has no argument {argument}; {suggestion(argument, properties, 'it has')}")
     params: Params = {"ref": ref, "argument": {"name": argument, "value": typed.pop(argument)}}
     if typed:
         params["context"] = {"arguments": typed}
@@ -63,12 +63,12 @@ def _reference(server: CalledServer, target: str) -> tuple[JSONObject, Schema]:
         return {"type": "ref/resource", "uri": target}, {"properties": {name: {"type": "string"} for name in names}}
     list_name, entry = find_entry(server, target)
     if list_name == "tools":
-        raise Problem(message=f"{target} is a tool: MCP completes arguments of prompts and of URI templates alone")
+        raise Problem(f"{target} is a tool: MCP completes arguments of prompts and of URI templates alone")
     return {"type": "ref/prompt", "name": target}, prompt_schema(entry)
 
 
 def _refuse_question(_key: str, _request: InputRequest) -> InputResponse:
-    raise Problem(message="the server asks for an answer, which a completion cannot get")
+    raise Problem("the server asks for an answer, which a completion cannot get")
 
 
 def _converse(server: CalledServer, call: Call, answer: Answer) -> ResultObject:

@@ -26,7 +26,7 @@ def read(key: str, options: Mapping[str, str], schema: Schema) -> JSONObject:
             content |= _read_fields(key, field, text, schema.get("properties", {}))
     problem = values.find_problem(content, schema, schema)
     if problem:
-        raise Problem(message=f"the answer to {key} does not fit: {problem}")
+        raise Problem(f"the answer to {key} does not fit: {problem}")
     return content
 
 
@@ -42,14 +42,14 @@ def _read_fields(key: str, field: str, text: str, fields: Mapping[str, Schema]) 
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise Problem(message=f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(fields)}")
+        raise Problem(f"the answer to {key} does not fit: give {key}.FIELD=VALUE for: {', '.join(fields)}")
     return content
 
 
 def _read_field(key: str, field: str, text: str, fields: Mapping[str, Schema]) -> JSONValue:
     if field not in fields:
-        raise Problem(message=f"the form has no {field}; it has: {', '.join(fields)}")
+        raise Problem(f"the form has no {field}; it has: {', '.join(fields)}")
     try:
         return values.read(text, fields[field])
     except ValueError as error:
-        raise Problem(message=f"the answer to {key} does not fit: {error}") from None
+        raise Problem(f"the answer to {key} does not fit: {error}") from None

@@ -96,7 +96,7 @@ class CalledServer(Server):
             return lookup.find(self.catalog, method, params).folder
         except McpError as error:
             named: Mapping[str, object] = params.get("ref", params)
-            raise Problem(message=f"{error.message}: {named.get('uri') or named.get('name')}") from error
+            raise Problem(f"{error.message}: {named.get('uri') or named.get('name')}") from error
 
 
 @contextlib.contextmanager
@@ -108,7 +108,7 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     """
     if find_spec("moto") is None:
         remedy = "pip install 'mcp-functions[local]', or --url"
-        raise Problem(message=f"moto is not installed, which the functions here need: {remedy}")
+        raise Problem(f"moto is not installed, which the functions here need: {remedy}")
     write_log = partial(_write_log, sys.stderr)
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level

@@ -35,8 +35,7 @@ def read_valid(text: str, schema: Schema, root: Schema) -> JSONValue:
         ValueError: the text is empty, or does not fit; the message says why.
     """
     if not text:
-        nothing = "an answer is needed"
-        raise ValueError(nothing)
+        raise ValueError("an answer is needed")
     value = read(text, schema)
     problem = find_problem(value, schema, root)
     if problem:
@@ -67,9 +66,8 @@ def read(text: str, schema: Schema) -> JSONValue:
         # the schema allows any type, so a text that is not JSON is a string
         if value_type is None:
             return text
-        wrong = f"{text!r} is no {EXPECTED_INPUT.get(str(value_type), value_type)}"
         # the user did not mean JSON, so its error would not help
-        raise ValueError(wrong) from None
+        raise ValueError(f"{text!r} is no {EXPECTED_INPUT.get(str(value_type), value_type)}") from None
 
 
 def choices(schema: Schema) -> dict[str, JSONValue]:
@@ -128,5 +126,4 @@ def _read_choice(text: str, values: Mapping[str, JSONValue]) -> JSONValue:
     for label, value in values.items():
         if text.lower() in {label.lower(), str(value).lower()}:
             return value
-    wrong = f"{text!r} is none of: {', '.join(values)}"
-    raise ValueError(wrong)
+    raise ValueError(f"{text!r} is none of: {', '.join(values)}")

@@ -39,7 +39,7 @@ def read_call(server: CalledServer, target: str, words: Sequence[str], terminal:
             arguments[name] = _ask_argument(target, name, schema, terminal)
     problem = values.find_problem(arguments, schema, schema)
     if problem:
-        raise Problem(message=f"the arguments of {target} do not fit: {problem}")
+        raise Problem(f"the arguments of {target} do not fit: {problem}")
     return Call(METHODS[list_name], {"name": target, "arguments": arguments}, messages.header_parameters(schema))
 
 
@@ -47,7 +47,7 @@ def _ask_argument(target: str, name: str, schema: Schema, terminal: Terminal) ->
     try:
         return terminal.ask_value(name, schema.get("properties", {}).get(name, {}), schema, required=True)
     except (QuestionRefused, InputEnded):
-        raise Problem(message=f"{target} needs {name}: add {name}=...") from None
+        raise Problem(f"{target} needs {name}: add {name}=...") from None
 
 
 def find_entry(server: CalledServer, name: str) -> tuple[ListName, ListEntry]:
@@ -62,7 +62,7 @@ def find_entry(server: CalledServer, name: str) -> tuple[ListName, ListEntry]:
             if entry["name"] == name:
                 return list_name, entry
             known_names.append(entry["name"])
-    raise Problem(message=f"there is no tool or prompt {name}; {suggestion(name, known_names, 'there are')}")
+    raise Problem(f"there is no tool or prompt {name}; {suggestion(name, known_names, 'there are')}")
 
 
 def prompt_schema(prompt: ListEntry) -> Schema:
@@ -88,7 +88,7 @@ def read_arguments(target: str, words: Sequence[str], schema: Schema) -> JSONObj
     unknown_names = sorted(arguments.keys() - properties.keys())
     if unknown_names:
         first = unknown_names[0]
-        raise Problem(message=f"{target} has no argument {first}; {suggestion(first, properties, 'it has')}")
+        raise Problem(f"{target} has no argument {first}; {suggestion(first, properties, 'it has')}")
     return arguments
 
 
@@ -98,15 +98,15 @@ def _read_word(target: str, word: str, schema: Schema) -> JSONObject:
         try:
             arguments: JSONObject = json.loads(word)
         except (ValueError, RecursionError) as error:
-            raise Problem(message=f"{word!r} is no argument of {target}: {error}") from None
+            raise Problem(f"{word!r} is no argument of {target}: {error}") from None
         return arguments
     if not equals:
         how = "write arguments as key=value or as a JSON object"
-        raise Problem(message=f"{word!r} is no argument of {target}: {how}")
+        raise Problem(f"{word!r} is no argument of {target}: {how}")
     try:
         return {name: values.read(text, schema.get("properties", {}).get(name, {}))}
     except ValueError as error:
-        raise Problem(message=f"{name} of {target}: {error}") from None
+        raise Problem(f"{name} of {target}: {error}") from None
 
 
 def suggestion(unknown_name: str, known_names: Collection[str], introduction: str) -> str:

@@ -132,12 +132,11 @@ class TaskClient:
             self.told(task)
         if task["status"] != "completed":
             error = task.get("error")
-            raise Refused.by(error) if error else Refused(message=f"the task was {task['status']}")
+            raise Refused.by(error) if error else Refused(f"the task was {task['status']}")
         match task:
             case {"result": dict(result)}:
                 return result
-        message = "the task is completed, and has no result"
-        raise ValueError(message)
+        raise ValueError("the task is completed, and has no result")
 
     def call(self, name: str, arguments: Mapping[str, Any], **inputs: object) -> ResultObject:
         """Send one `tools/call`; a later request of the same call has `inputResponses` and `requestState` too."""
@@ -184,5 +183,5 @@ def _answer_all(result_or_task: ResultObject, answer: Answer | None) -> dict[str
     """Answer each question of a result or of a task. A result may ask none: the server only wants another request."""
     questions = result_or_task.get("inputRequests") or {}
     if questions and answer is None:
-        raise Refused(message=f"this client has no answer to {', '.join(questions)}")
+        raise Refused(f"this client has no answer to {', '.join(questions)}")
     return {key: dict(answer(key, question)) for key, question in questions.items()} if answer else {}

@@ -42,8 +42,7 @@ class Client(NamedTuple):
         process = _run([*self.command, str(file), json.dumps(answers)])
         if process.returncode:
             lines = process.stderr.strip().splitlines() or ["it gave no reason"]
-            message = f"{self.name} failed: {lines[-1]}"
-            raise DemoError(message)
+            raise DemoError(f"{self.name} failed: {lines[-1]}")
         result: dict[str, Any] = json.loads(process.stdout)
         return result
 

@@ -65,5 +65,4 @@ def _send_changed_state(conversation: dict[str, Any], transcript: Transcript) ->
         transcript.line("client", f"sends round {COUNT} again, with character {position} of the state changed")
         transcript.line("refused", f"{error.code} {error.message}\n")
     else:
-        message = "the server accepted a changed state"
-        raise DemoError(message)
+        raise DemoError("the server accepted a changed state")

@@ -17,7 +17,7 @@ from mcp_functions.seal.claims import BINDING_FIELDS, Claims, read_claims
 from mcp_functions.seal.codec_adapter import CodecAdapter
 from mcp_functions.seal.request_state import MAX_ROUNDS, RequestStates
 from mcp_functions_harness.inspection.texts import line, when
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 ON_REQUEST = "(--show-state shows it)"  # in place of a part of the record
 
@@ -59,7 +59,7 @@ def bind(audience: str, request: RefusedRequest, claims: Claims) -> Binding:
     try:
         return binding._replace(arguments=bind_request(audience, method, params, None).arguments)
     except InvalidParams as error:
-        stop(f"--arguments: {error.message}", after=error)
+        raise Problem(f"--arguments: {error.message}") from error
 
 
 def find_reasons(payload: bytes, binding: Binding, claims: Claims, *, now: float, lifetime: int) -> tuple[str, ...]:

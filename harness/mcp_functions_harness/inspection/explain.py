@@ -26,7 +26,7 @@ from mcp_functions_harness.inspection import claims_check
 from mcp_functions_harness.inspection.claims_check import RefusedRequest
 from mcp_functions_harness.inspection.key_source import FOR_EVER, KeySource, unlimited_envelope
 from mcp_functions_harness.inspection.texts import WHY, line, when
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 
 class Explanation(NamedTuple):
@@ -154,7 +154,7 @@ def _unseal(envelope: Envelope, token: str) -> tuple[bytes | None, str]:
         return None, str(refusal.reason)
     except TemporarilyUnavailable as error:
         remedy = "try again, and look at the network, the Region and the proxy"
-        stop(f"KMS does not answer ({error.reason}): {remedy}", after=error)
+        raise Problem(f"KMS does not answer ({error.reason}): {remedy}") from error
     except Misconfigured as error:
         remedy = "the key must be enabled, and your credentials need kms:Decrypt on it for this service and stage"
-        stop(f"KMS does not open it for you ({error.reason}): {remedy}", after=error)
+        raise Problem(f"KMS does not open it for you ({error.reason}): {remedy}") from error

@@ -20,7 +20,7 @@ from mcp_functions_harness import environment
 from mcp_functions_harness.doubles import keyfile
 from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions_harness.loopback import start_server
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
 # the stage and the generation of the harness
@@ -56,7 +56,7 @@ def local_key(state_dir: Path, scopes: Sequence[Scope], expected: Scope | None) 
     """
     file = state_dir / keyfile.FILE
     if not file.exists():
-        stop(f"there is no {file}: start where the harness ran, or name the keys with --key")
+        raise Problem(f"there is no {file}: start where the harness ran, or name the keys with --key")
     with ExitStack() as stack:
         api = KmsApi(keyfile.load(state_dir))
         url = start_server(stack, api.answer, MAX_REQUEST)
@@ -73,7 +73,7 @@ def aws_keys(arns: Sequence[str], scope: Scope) -> KeySource:
     """
     for arn in arns:
         if len(arn.split(":")) != ARN_PARTS or ":key/" not in arn:
-            stop(f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)")
+            raise Problem(f"--key {arn}: give the ARN of a key, as MCP_KMS_KEYS has it (arn:aws:kms:...:key/...)")
     limits = CallLimits(2, 5, 2)
     keys = [KmsKey(arn, partial(boto3_client, "kms", limits, arn.split(":")[3])) for arn in arns]
     return KeySource(keys, [scope], scope)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import mcp_functions
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 # Group -> the names of its pages. A name without a path in `PATHS` is a file of docs/.
 CONTENTS: dict[str, tuple[str, ...]] = {
@@ -98,7 +98,7 @@ class Page:
         """
         sections = {section.anchor: section for section in self.sections}
         if wanted not in sections:
-            stop(f"the page {self.name} has no section {wanted!r}.{_nearest(wanted, sections)}")
+            raise Problem(f"the page {self.name} has no section {wanted!r}.{_nearest(wanted, sections)}")
         return sections[wanted]
 
 
@@ -133,7 +133,7 @@ def find(wanted: str) -> Page:
     if page is None and _is_carried(wanted):
         page = Page(wanted, wanted)
     if page is None:
-        stop(f"there is no page {wanted!r}.{_nearest(wanted.lower(), PAGES)} mcp-functions docs lists them")
+        raise Problem(f"there is no page {wanted!r}.{_nearest(wanted.lower(), PAGES)} mcp-functions docs lists them")
     return page
 
 

@@ -26,7 +26,7 @@ from mcp_functions_harness.inspection.texts import WHY
 from mcp_functions_harness.issuer import Issuer
 from mcp_functions_harness.lambdas.functions import Function
 from mcp_functions_harness.lambdas.service import Lambdas
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 Control = Callable[[Mapping[str, Any]], dict[str, Any]]
 
@@ -92,7 +92,7 @@ class Controls:
         if "target" in request:
             _read_string(request, "target")
         if "method" in request and _read_string(request, "method") not in CALL_METHODS:
-            stop(f"method must be one of {', '.join(CALL_METHODS)}")
+            raise Problem(f"method must be one of {', '.join(CALL_METHODS)}")
         sent: Any = {name: request[name] for name in ("method", "target", "arguments") if name in request}
         # Each function seals its own states, so all are tried; first the function that the request names.
         function = request.get("function")
@@ -112,5 +112,5 @@ class Controls:
 def _read_string(request: Mapping[str, Any], name: str) -> str:
     value = request.get(name)
     if not isinstance(value, str):
-        stop(f"{name} must be a string")
+        raise Problem(f"{name} must be a string")
     return value

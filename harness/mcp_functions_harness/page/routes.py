@@ -24,7 +24,7 @@ from mcp_functions.protocol import json_reader
 from mcp_functions.protocol.errors import ParseError
 from mcp_functions_harness.loopback import HOST, HttpRequest, HttpResponse, json_response
 from mcp_functions_harness.page.controls import Controls
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 FILES = "/page/"
 CONTROL = "/page/control/"
@@ -135,5 +135,5 @@ def _read_object(body: bytes | None) -> dict[str, Any]:
     except ParseError:
         value = None
     if not isinstance(value, dict):
-        stop("send a JSON object")
+        raise Problem("send a JSON object")
     return value

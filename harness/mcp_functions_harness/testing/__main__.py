@@ -44,8 +44,7 @@ def _show_raised(notes: Notes) -> None:
 def _import(name: str, file: str) -> ModuleType:
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        message = f"{file} is no module"
-        raise ImportError(message)
+        raise ImportError(f"{file} is no module")
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

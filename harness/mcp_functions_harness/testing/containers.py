@@ -89,8 +89,7 @@ def answer_in_process(handler: LambdaFunction, event: Event, context: Context, *
         timeout=PROCESS_SECONDS,
     )
     if process.returncode:
-        message = f"a fresh process of {variable['file']} ended with {process.returncode}: see its stderr"
-        raise RuntimeError(message)
+        raise RuntimeError(f"a fresh process of {variable['file']} ended with {process.returncode}: see its stderr")
     response: Response = json.loads(process.stdout)
     return response
 

@@ -195,8 +195,9 @@ class Conversation(Transcript):
             if self.done or self.asked:
                 return self
             self.answer()
-        message = f"the function ended {MAX_ROUNDS_WITHOUT_QUESTION} rounds without a question: clients give up"
-        raise AssertionError(message)
+        raise AssertionError(
+            f"the function ended {MAX_ROUNDS_WITHOUT_QUESTION} rounds without a question: clients give up"
+        )
 
     def poll(self) -> Self:
         """Run the worker's invocations for this task that are due, and get the task (`tasks/get`)."""
@@ -232,8 +233,7 @@ class Conversation(Transcript):
             ValueError: the conversation has no principal, and so no caller that another one could differ from.
         """
         if self._caller.principal is None:
-            message = 'begin as somebody: Conversation(handler, principal="alice")'
-            raise ValueError(message)
+            raise ValueError('begin as somebody: Conversation(handler, principal="alice")')
         other = copy.copy(self)
         other.rounds = list(self.rounds)
         kept = self._caller.scopes if scopes is None else tuple(scopes)

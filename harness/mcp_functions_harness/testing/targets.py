@@ -20,8 +20,7 @@ def find_called(handlers: Iterable[Handler[..., Any]], name: str | None) -> Hand
         if name in {None, handler.name}:
             return handler
     names = ", ".join(handler.name for handler in callable_ones) or "none (a resource is read: talk.read(uri))"
-    message = f"the function has no tool or prompt {name or ''}; it has: {names}"
-    raise ValueError(message)
+    raise ValueError(f"the function has no tool or prompt {name or ''}; it has: {names}")
 
 
 def find_completing(handlers: Iterable[Handler[..., Any]], name: str | None) -> Handler[..., Any]:
@@ -35,8 +34,7 @@ def find_completing(handlers: Iterable[Handler[..., Any]], name: str | None) -> 
         if name in {None, handler.name}:
             return handler
     names = ", ".join(handler.name for handler in completing) or "none (see `complete` of a prompt or template)"
-    message = f"the function completes no arguments of {name or 'a prompt or template'}; it does for: {names}"
-    raise ValueError(message)
+    raise ValueError(f"the function completes no arguments of {name or 'a prompt or template'}; it does for: {names}")
 
 
 def reference(handler: Handler[..., Any]) -> JSONObject:

@@ -169,16 +169,14 @@ class Transcript:
         if unknown and self.requests:
             similar = difflib.get_close_matches(unknown[0], self.requests, n=1)
             hint = f"; did you mean {similar[0]}?" if similar else ""
-            wrong = f"nobody asked {unknown[0]}, but {', '.join(self.requests)}{hint}"
-            raise AssertionError(wrong)
+            raise AssertionError(f"nobody asked {unknown[0]}, but {', '.join(self.requests)}{hint}")
         answers_again = bool(keys) and asked_earlier.issuperset(keys)
         tries_after_error = bool(asked_earlier) and "error" in self.body
         if self.requests or answers_again or tries_after_error:
             return
         text = self._explain_missing("question", self.body)
         beginning = text if len(text) <= MAX_QUOTED else f"{text[:MAX_QUOTED]}..."
-        nothing = f"nothing was asked: {beginning}"
-        raise AssertionError(nothing)
+        raise AssertionError(f"nothing was asked: {beginning}")
 
     def _results(self) -> list[ResultObject]:
         """Return the result of each round; {} for a round that has none."""
