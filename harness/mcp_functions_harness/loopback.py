@@ -160,10 +160,8 @@ def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
 class _Server(ThreadingHTTPServer):
     """Answers each connection in a thread of its own. It keeps the open connections, so that `drain` can close them."""
 
-    # connections that may wait to be accepted; the default of 5 is too few for the tests
-    request_queue_size = 128
-    # `Loopback.start` sets it, before the first connection is accepted
-    answer: Callable[[HttpRequest], HttpResponse]
+    request_queue_size = 128  # connections that may wait; the default of 5 is too few for tests
+    answer: Callable[[HttpRequest], HttpResponse]  # set before the first connection is accepted
 
     def __init__(self, address: str, port: int, max_body: int, names: Collection[str]) -> None:
         self.max_body = max_body
@@ -211,8 +209,7 @@ class _Connection(BaseHTTPRequestHandler):
     """Reads the requests of one connection, and writes their responses."""
 
     protocol_version = "HTTP/1.1"
-    # with it, a response may wait until the client acknowledges the last one
-    disable_nagle_algorithm = True
+    disable_nagle_algorithm = True  # or a response waits until the last one is acknowledged
     wbufsize = -1  # buffered, so that headers and body leave in one write
     server: _Server
 

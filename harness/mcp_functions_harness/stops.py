@@ -22,8 +22,7 @@ from mcp_functions_harness.problems import Problem, first_line
 
 KINDS = ("server", "function", "caller")
 STAGE = "$default"  # of an HTTP API that SAM makes
-# what AWS had before a stop: "50 100", the API's rate and burst, or "10" executions
-TAG = "mcp-functions-before"
+TAG = "mcp-functions-before"  # what AWS had: "50 100", the API's rate and burst, or "10" executions
 NO_LIMIT = "none"  # of a function: it had no executions reserved
 STOPPED_FUNCTIONS, STOPPED_CALLERS, LOG_CALLERS = "MCP_STOPPED_FUNCTIONS", "MCP_STOPPED_CALLERS", "MCP_LOG_CALLERS"
 CALLER = re.compile(r"\d{4}-\d\d\.[\w-]{16}")

@@ -23,7 +23,7 @@ import boto3
 import pytest
 
 from mcp_functions_harness.emulator import front, process
-from mcp_functions_harness.emulator.credentials import make_user
+from mcp_functions_harness.emulator.front import make_user
 from tests.deployed.certificate import write_certificate
 from tests.deployed.tls_front import tls
 

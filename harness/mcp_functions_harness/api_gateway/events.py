@@ -47,12 +47,7 @@ class Moment:
 
 
 def event(
-    request: HttpRequest,
-    route: str,
-    moment: Moment,
-    authorizer: Authorizer | None = None,
-    *,
-    method: str = "ANY",
+    request: HttpRequest, route: str, moment: Moment, authorizer: Authorizer | None = None, *, method: str = "ANY"
 ) -> Event:
     """Make the event of one request.
 

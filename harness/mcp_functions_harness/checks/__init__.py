@@ -12,11 +12,10 @@ from mcp_functions_harness.checks import (
     imports,
     invocations,
     own_policies,
-    parameters,
     permissions,
     routes,
     skills,
-    variables,
+    values,
 )
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
 from mcp_functions_harness.problems import Problem
@@ -43,8 +42,8 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     invocations.functions_time_out_before_their_callers,
     invocations.a_function_has_a_worker_if_and_only_if_it_has_tasks,
     imports.a_function_finds_on_lambda_what_it_imports,
-    variables.functions_know_the_variables_of_the_template,
-    parameters.every_parameter_has_a_value,
+    values.functions_know_the_variables_of_the_template,
+    values.every_parameter_has_a_value,
     skills.every_skill_can_be_served,
 )
 

@@ -9,14 +9,11 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# what the toolkit itself needs
 TOOLKIT_PACKAGES = Path(__file__).parent.parent / "scaffold" / "layer.txt"
-# in a project: the packages of all its functions
-REQUIREMENTS = "layers/dependencies/requirements.txt"
+REQUIREMENTS = "layers/dependencies/requirements.txt"  # of all functions of a project
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 EXTRAS = re.compile(r"\[([^\]]*)\]")  # of a requirement, as in name[one,two]
-# of a requirement that only an extra has
-EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
+EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")  # of what only an extra needs
 _installed = cache(metadata.packages_distributions)  # module -> the packages that install it
 
 

@@ -10,7 +10,6 @@ import click
 
 from mcp_functions_harness.commands import options
 from mcp_functions_harness.emulator import deployment, front, process
-from mcp_functions_harness.emulator.credentials import make_user
 from mcp_functions_harness.problems import Problem
 
 PORT = 8002
@@ -51,5 +50,5 @@ def _python() -> Path:
 
 def _caller(emulator: process.Emulator) -> front.Caller:
     session: Any = boto3.Session("test", "test", region_name=process.REGION)
-    credentials = make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
+    credentials = front.make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
     return front.Caller(credentials, process.REGION)

@@ -14,8 +14,7 @@ from mcp_functions_harness.problems import not_installed
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-# the pause between two questions of a block in `until_stopped` whether it is stopped
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.2  # the pause between two questions whether a command is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -39,11 +38,7 @@ DEBUG = click.Option(  # of every command
 )
 # options that several commands have
 functions = click.option(
-    "--functions",
-    type=click.Path(path_type=Path),
-    default=Path("functions"),
-    metavar="DIR",
-    help="Default: functions.",
+    "--functions", type=click.Path(path_type=Path), default=Path("functions"), metavar="DIR", help="Default: functions."
 )
 runtime = click.option("--runtime", is_flag=True, help="Run functions as processes of the real Lambda runtime.")
 

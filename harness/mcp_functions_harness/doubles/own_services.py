@@ -17,7 +17,7 @@ from mcp_functions_harness.problems import not_installed
 
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")
-# which our server writes itself
+# Our server writes them itself.
 HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}
 TYPES = ("AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret")
 QUEUE_ATTRIBUTES = ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod", "FifoQueue")

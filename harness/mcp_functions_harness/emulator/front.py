@@ -1,16 +1,18 @@
 """http://127.0.0.1:PORT/mcp for clients that cannot sign: each request is sent on with the signature of an IAM user."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPSConnection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.api_gateway.api import MAX_BODY
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback
 
@@ -25,6 +27,15 @@ class Caller(NamedTuple):
 
     credentials: Credentials
     region: str
+
+
+def make_user(iam: Any, name: str, statement: JSONObject) -> Credentials:  # noqa: ANN401
+    """Make a user of IAM with a policy of one statement, and an access key: the emulator's root is not checked."""
+    iam.create_user(UserName=name)
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_user_policy(UserName=name, PolicyName="may", PolicyDocument=document)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
 
 @contextmanager

@@ -25,9 +25,7 @@ from mcp_functions_harness.lambdas.repeated_writes import heard
 from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
-TIMEOUT = 29.0
-# for a worker, the second Lambda of a function, which continues its MCP tasks
-WORKER_TIMEOUT = 900.0
+TIMEOUT, WORKER_TIMEOUT = 29.0, 900.0
 
 
 class Context:

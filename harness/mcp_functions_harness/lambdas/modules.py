@@ -4,9 +4,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-# modules that a project's functions share; on Lambda the layer /opt/python
-COMMON = Path("layers/common/python")
-# modules that every function finds
+COMMON = Path("layers/common/python")  # modules that functions share; on Lambda a layer
 IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}
 
 

@@ -17,8 +17,7 @@ from mcp_functions_harness.template import FUNCTION, Resource, Template
 NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
 FUNCTION_TYPES = (FUNCTION, "AWS::Lambda::Function")
-# the properties that `Ref` returns
-NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")
+NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # `Ref` returns them
 # the ARNs of resources whose attribute Arn functions may read, with {} for the name
 ARNS = {
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",

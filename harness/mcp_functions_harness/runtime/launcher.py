@@ -26,8 +26,7 @@ from mcp_functions_harness.runtime.process import Process
 from mcp_functions_harness.runtime.sandbox import Sandbox
 from mcp_functions_harness.runtime.watchdog import Watchdog
 
-# timeout of a worker, which continues a function's MCP tasks; Lambda allows no longer one
-WORKER_SECONDS = 900
+WORKER_SECONDS = 900  # the timeout of a worker; Lambda allows no longer one
 # A process needs these to find its libraries, its proxy and its certificates.
 FROM_SHELL = (
     "AWS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "REQUESTS_CA_BUNDLE",

@@ -17,8 +17,7 @@ import subprocess
 import sys
 from threading import Lock
 
-# without site-packages it starts in a few milliseconds
-COMMAND = (sys.executable, "-I", "-S", __file__)
+COMMAND = (sys.executable, "-I", "-S", __file__)  # without site-packages it starts faster
 
 
 class Watchdog:

@@ -1,18 +1,10 @@
 """The commands `new`, `block` and `remove`: a function of a project, from its first file to its last.
 
-`new` adds a function, `block` prints or writes a function's blocks, and `remove` takes all of a function away.
-
     block     a resource of template.yaml: a function, or its worker
     draft     what the blocks say about their function: the name, the policies, whether it has a worker
     worker    a second Lambda with the code of a function, which continues the function's MCP tasks
 
-Both commands check everything before they write anything, and change template.yaml as text, so that its comments stay.
-For example, after the function add has begun to ask its user, `block --write add` adds two lines:
-
-    template.yaml:
-      +       Tags:
-      +         mcp-function: add
-      +       Policies: !Ref MaySeal
+All three check everything before they write anything, and change template.yaml as text, so that its comments stay.
 """
 
 import difflib

@@ -11,8 +11,7 @@ from mcp_functions_harness.problems import Problem, first_line
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name
-# a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
-DOT = "dot-"
+DOT = "dot-"  # stands for the dot of a hidden file, which a package would leave out
 PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 

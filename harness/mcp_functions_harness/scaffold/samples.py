@@ -11,8 +11,7 @@ from mcp_functions_harness.checks import pascal
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.scaffold.files import template
 
-# kind -> the comment on its resource in template.yaml, and its policies
-# The policy SEAL is for the KMS key, which a function that asks its user needs; KEEP is for the table.
+# kind -> the comment on its resource in template.yaml, and its policies: SEAL to ask, KEEP to write to the table
 SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "book_flight": ("a tool that asks where to sit", (SEAL,)),
     "tool": ("a tool that never asks", ()),

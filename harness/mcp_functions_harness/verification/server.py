@@ -64,11 +64,7 @@ class Server(TaskClient):
             raise Failed(f"{self.url} is no MCP endpoint of 2026-07-28: {response}")
 
     def exchange(
-        self,
-        method: str,
-        params: Params,
-        folder: str = "",
-        header_parameters: Sequence[tuple[str, str]] = (),
+        self, method: str, params: Params, folder: str = "", header_parameters: Sequence[tuple[str, str]] = ()
     ) -> Response:
         """Send a request with the user's credentials, and return the response, which may be an error.
 

@@ -21,10 +21,8 @@ LOG_GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 POLL_SECONDS = 2.0  # pause between two looks at a log
-# what the namespaces of the metrics begin with that the template's filters count
-NAMESPACE = "mcp-functions/"
-# how much this machine's clock may be fast: a line may be that much older than `began`
-CLOCK_SECONDS = 60
+NAMESPACE = "mcp-functions/"  # begins that of each metric that the template's filters count
+CLOCK_SECONDS = 60  # how much this machine's clock may be fast
 MAX_NAMES = 100  # DescribeAlarms takes no more names
 
 
@@ -50,8 +48,7 @@ class Stack:
         if ENDPOINT not in outputs:
             raise Problem(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
         self.endpoint = str(outputs[ENDPOINT])
-        # the names of resources (their physical ids), by type
-        self._names = defaultdict[str, list[str]](list)
+        self._names = defaultdict[str, list[str]](list)  # the physical ids of resources, by type
         for resource in resources:
             self._names[resource["ResourceType"]].append(resource.get("PhysicalResourceId", ""))
 

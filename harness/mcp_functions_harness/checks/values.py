@@ -1,4 +1,4 @@
-"""Checks the variables of the toolkit in template.yaml against the table of settings (`mcp_functions.settings`)."""
+"""Checks the values that a deployment gives: those of the template's parameters, and of the toolkit's variables."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ from mcp_functions.aws.endpoints import CLIENT_VARIABLE
 from mcp_functions.oauth.settings import OAuthSettings
 from mcp_functions.protocol.errors import Misconfigured
 from mcp_functions.settings import Settings, rows
+from mcp_functions_harness import samconfig
 from mcp_functions_harness.checks.project import Project
 from mcp_functions_harness.template import FUNCTION
 
@@ -26,3 +27,14 @@ def functions_know_the_variables_of_the_template(project: Project) -> Iterator[s
                     SETTINGS[name].read({name: value})
                 except Misconfigured as error:
                     yield f"{place}: {error.reason}"
+
+
+def every_parameter_has_a_value(project: Project) -> Iterator[str]:
+    """Check that a parameter has a Default, or a value in an environment of samconfig.toml.
+
+    An author who has given one knows the parameter: `doctor` names the environments that are still without.
+    """
+    for name, without in samconfig.without_value(project.root, project.template).items():
+        if without == samconfig.environments(project.root / samconfig.FILE):
+            nothing = f"the parameter {name} has no value, so CloudFormation would refuse the deployment"
+            yield f"template.yaml: {nothing}: {samconfig.remedy(name, without)}"
