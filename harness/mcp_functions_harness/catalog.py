@@ -127,13 +127,13 @@ def differences(old: Catalog, new: Catalog) -> list[str]:
     return lines + [f"~ {name}" for name in changed_parts]
 
 
-def _by_name(catalog_: Any, list_name: str) -> dict[str, object]:  # noqa: ANN401 - it may be damaged
-    """Return what a list has of each name, with its folder, or the digest of each skill; {} if it is damaged."""
+def _by_name(catalog_: Any, list_name: str) -> dict[str, object]:  # noqa: ANN401
+    """Return what a list has of each name, with its folder, or the digest of each skill; {} if the file is damaged."""
     try:
         if list_name == "skills":
             return {**catalog_.get("skills", {})}
         folders = catalog_["functions"][list_name]
         entries = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
         return {name: (folders.get(name), entry) for name, entry in entries.items()}
-    except (KeyError, TypeError, ValueError, AttributeError):  # a part is missing, or has another type
+    except (KeyError, TypeError, ValueError, AttributeError):
         return {}

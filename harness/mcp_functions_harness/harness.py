@@ -96,7 +96,7 @@ class Harness:
     issuer: Issuer | None = field(default=None, init=False)
     _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything
     _fleet: Fleet | None = field(default=None, init=False)  # None without `runtime`
-    _loaded: Functions | None = field(default=None, init=False)  # in this process; None until needed
+    _loaded: Functions | None = field(default=None, init=False)  # None until needed
     # These exist while the block runs.
     _folders: Sequence[str] = field(init=False)  # of the functions that are configured
     _lambdas: Lambdas = field(init=False)
@@ -104,9 +104,9 @@ class Harness:
     _own_endpoint: OwnEndpoint = field(init=False)
     _run_own_endpoint: Run = field(init=False)
     _set_own_variables: SetOwn = field(init=False)  # of the functions in this process
-    _harness_values: Variables = field(init=False)  # the variables that the template does not decide
+    _harness_values: Variables = field(init=False)  # what the template does not decide
     _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
-    _missing_variables: Sequence[str] = field(init=False)  # a line for each that only a deployment knows
+    _missing_variables: Sequence[str] = field(init=False)  # those that only a deployment knows
 
     @property
     def functions(self) -> Mapping[str, Function]:

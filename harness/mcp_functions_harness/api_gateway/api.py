@@ -54,7 +54,7 @@ class Api:
     """Answers HTTP requests with the functions of one stack."""
 
     lambdas: Lambdas
-    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)  # None: every request may pass
+    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)  # None: all may pass
     has_sign_in: bool = field(default=False, kw_only=True)  # whether the sign-in front has routes
 
     def answer(self, request: HttpRequest) -> HttpResponse:

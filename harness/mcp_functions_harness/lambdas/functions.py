@@ -30,7 +30,7 @@ from mcp_functions_harness.problems import Problem
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
 MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
-EntryPoint: TypeAlias = Callable[[Any, Any], Any]  # called with an event and Lambda's context, as an author writes it
+EntryPoint: TypeAlias = Callable[[Any, Any], Any]  # called with an event and Lambda's context
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 

@@ -34,7 +34,7 @@ class Draft:
     policies: tuple[str, ...]  # SEAL, KEEP or neither
     has_worker: bool = False  # whether its calls may become MCP tasks, which a worker continues
     files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text
-    copies: Mapping[str, Path] = field(default_factory=dict)  # path in the project -> a file to copy
+    copies: Mapping[str, Path] = field(default_factory=dict)  # path there -> a file
 
     @property
     def logical_id(self) -> str:

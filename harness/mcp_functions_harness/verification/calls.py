@@ -38,7 +38,7 @@ class Call(NamedTuple):
 
     method: str  # the method of the protocol, e.g. "tools/call"
     params: Params  # the name and the arguments, or the URI
-    header_parameters: Sequence[tuple[str, str]] = ()  # as `messages.header_parameters` returns them
+    header_parameters: Sequence[tuple[str, str]] = ()  # see `messages.header_parameters`
     is_named: bool = False  # whether the user named it
 
     def __str__(self) -> str:

@@ -115,7 +115,7 @@ def _runtime() -> None:
     environments, runtime = _Environments(), module(RUNTIME)
     provided = runtime._worker_class_for
 
-    class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined] # MiniStack has no types
+    class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined]
         """A process of awslambdaric."""
 
         def _build_handler_class(self, generation: int, pending: Any) -> Any:
