@@ -70,11 +70,7 @@ def read_or_generate(directory: Path) -> Catalog:
 
 
 def refresh(directory: Path) -> None:
-    """Make the catalog of a directory, and write it.
-
-    Raises:
-        Problem: as `generate` and `write`.
-    """
+    """Make the catalog of a directory, and write it; see `generate` and `write`."""
     write(directory, generate(directory))
 
 

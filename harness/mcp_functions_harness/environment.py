@@ -48,10 +48,7 @@ def arn(name: str) -> str:
 def settings(*, port: int, name: str, key_arn: str) -> Variables:
     """Return the variables that template.yaml sets for every function, with values for this machine.
 
-    Args:
-        port: the port for clients, and of the harness's own page.
-        name: the server's name.
-        key_arn: the ARN of the KMS key that encrypts states.
+    Clients use the port, and so does the harness's own page. `name` is that of the server.
     """
     return {
         "MCP_STACK": STACK,

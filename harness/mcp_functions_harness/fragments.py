@@ -131,23 +131,18 @@ def _parts(lines: list[str]) -> tuple[list[Part], list[str]]:
             parts[-1].body += [*waiting, line]
             waiting = []
         else:
-            deeper = _deeper(waiting, indent) if parts else 0
-            if parts:
-                parts[-1].body += waiting[:deeper]
-            parts.append(Part(waiting[deeper:], line))
+            parts.append(Part(_after(parts, waiting, indent), line))
             waiting = []
-    deeper = _deeper(waiting, indent) if parts else 0
-    if parts:
-        parts[-1].body += waiting[:deeper]
-    return parts, waiting[deeper:]
+    return parts, _after(parts, waiting, indent)
 
 
-def _deeper(comments: list[str], indent: int) -> int:
-    """Count the first comments that are indented deeper: they end the part before them."""
+def _after(parts: list[Part], comments: list[str], indent: int) -> list[str]:
+    """Give the first comments that are indented deeper to the last part, which they end; return the others."""
     count = 0
-    while count < len(comments) and comments[count].strip() and _indent(comments[count]) > indent:
+    while parts and count < len(comments) and comments[count].strip() and _indent(comments[count]) > indent:
+        parts[-1].body.append(comments[count])
         count += 1
-    return count
+    return comments[count:]
 
 
 def _indent(line: str) -> int:

@@ -33,10 +33,7 @@ class Environment:
         """
         self._path = path
         self._name = name
-        try:
-            self._document = tomlkit.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise Problem(f"{path} cannot be read: {first_line(error)}") from error
+        self._document = _read(path)
         commands = self._document.get(name)
         if not isinstance(commands, dict):
             raise Problem(f"{FILE} has no environment {name}")
@@ -111,11 +108,14 @@ def environments(path: Path) -> list[str]:
     Raises:
         Problem: the file is not TOML.
     """
+    return [name for name, commands in _read(path).items() if isinstance(commands, dict)]
+
+
+def _read(path: Path) -> tomlkit.TOMLDocument:
     try:
-        document = tomlkit.parse(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise Problem(f"{path} cannot be read: {first_line(error)}") from error
-    return [name for name, commands in document.items() if isinstance(commands, dict)]
 
 
 def _given(path: Path, environment: str) -> Parameters:

@@ -1,7 +1,6 @@
 """`emulator`: deploys the project's build into an AWS on this machine, and serves it until Ctrl-C."""
 
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +34,7 @@ def command(port: int, config_env: str, *, patches: bool) -> None:
             click.echo(f"Deployed. Clients of MCP: {url} (each request is signed as the IAM user caller)")
             click.echo(f"Programs of AWS: export {exports}")
             click.echo("Ctrl-C stops it, and everything in it is gone")
-            while not is_stopped():
-                time.sleep(options.LOOK_SECONDS)
+            options.wait(is_stopped)
 
 
 def _python() -> Path:

@@ -1,7 +1,6 @@
 """`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C, both at one port."""
 
 import contextlib
-import time
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 
@@ -58,5 +57,4 @@ def command(port: int, address: str) -> None:
 
         server.start(answer)
         click.echo(banner.kms(server.url, keys.arn))
-        while not is_stopped():
-            time.sleep(options.LOOK_SECONDS)
+        options.wait(is_stopped)

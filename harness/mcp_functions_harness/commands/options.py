@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,6 +66,12 @@ def complete_functions(context: click.Context, _parameter: click.Parameter, pref
     folder = Path(context.params.get("functions") or "functions")
     names = sorted(app.parent.name for app in folder.glob("*/app.py"))
     return [name for name in names if name.startswith(prefix)]
+
+
+def wait(is_stopped: Callable[[], bool]) -> None:
+    """Wait in a block of `until_stopped`."""
+    while not is_stopped():
+        time.sleep(LOOK_SECONDS)
 
 
 @contextlib.contextmanager

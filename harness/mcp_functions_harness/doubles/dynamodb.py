@@ -114,5 +114,4 @@ def table(name: str) -> TableParameters:
 
 
 def _error_response(error: ClientError) -> HttpResponse:
-    body = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
-    return PROTOCOL.response(error.status or 500, json.dumps(body))
+    return PROTOCOL.error(error.status or 500, f"{PROTOCOL.target}#{error.code}", error.code)

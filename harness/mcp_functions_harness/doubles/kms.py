@@ -81,11 +81,11 @@ class KmsApi:
         """Answer one signed request."""
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
         if not request.is_signed:
-            return _error_response(400, "MissingAuthenticationTokenException", "")
+            return PROTOCOL.error(400, "MissingAuthenticationTokenException", "")
         try:
             return self._run(operation, _read_params(operation, request.body))
         except KmsError as error:
-            return _error_response(400, error.code, str(error))
+            return PROTOCOL.error(400, error.code, str(error))
 
     def _run(self, operation: str, params: JSONObject) -> HttpResponse:
         self._check_keys(operation, params)
@@ -94,7 +94,7 @@ class KmsApi:
         except NotImplementedError:
             raise KmsError("UnknownOperationException") from None
         except Exception as error:  # noqa: BLE001 - moto raises any exception
-            return _error_response(500, "KMSInternalException", type(error).__name__)
+            return PROTOCOL.error(500, "KMSInternalException", type(error).__name__)
         if operation == "Decrypt" and status != OK and not self._names_unknown_key(params):
             raise KmsError("InvalidCiphertextException")
         return PROTOCOL.response(status, body)
@@ -174,7 +174,3 @@ def _ciphertext(params: JSONObject) -> bytes:
         return base64.b64decode(params.get("CiphertextBlob") or "")
     except (TypeError, ValueError):
         return b""
-
-
-def _error_response(status: int, code: str, message: str) -> HttpResponse:
-    return PROTOCOL.response(status, json.dumps({"__type": code, "message": message}))

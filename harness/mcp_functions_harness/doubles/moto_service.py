@@ -41,6 +41,10 @@ class Protocol(NamedTuple):
         status, _headers, body = responses.dispatch(Request.from_primitives("POST", url, headers, json.dumps(request)))
         return int(status), str(body)
 
+    def error(self, status: int, code: str, message: str) -> HttpResponse:
+        """Make the response of an error."""
+        return self.response(status, json.dumps({"__type": code, "message": message}))
+
     def response(self, status: int, body: str) -> HttpResponse:
         """Make an HTTP response of a JSON text."""
         headers = (("content-type", self._content_type), ("x-amzn-requestid", str(uuid.uuid4())))

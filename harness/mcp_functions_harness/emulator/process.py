@@ -46,11 +46,7 @@ class Emulator:
 
 @contextmanager
 def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterator[Emulator]:
-    """Run MiniStack for a block.
-
-    Args:
-        python: the interpreter of the environment that has MiniStack.
-        variables: more variables for it.
+    """Run MiniStack for a block, by the interpreter of its environment, with more variables.
 
     Raises:
         Problem: it does not start.

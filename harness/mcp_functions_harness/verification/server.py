@@ -66,13 +66,9 @@ class Server(TaskClient):
     def exchange(
         self, method: str, params: Params, folder: str = "", header_parameters: Sequence[tuple[str, str]] = ()
     ) -> Response:
-        """Send a request with the user's credentials, and return the response, which may be an error.
+        """Send a request to the endpoint, or to the function of a folder, with the user's credentials.
 
-        Args:
-            method: the method of the protocol, e.g. "tools/call".
-            params: the method's params without `_meta`.
-            folder: the function's folder; "" for the endpoint.
-            header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
+        The params are without `_meta`. For `header_parameters` see `messages.header_parameters`.
 
         Raises:
             Skipped: the mode needs credentials, and there are none.

@@ -82,10 +82,7 @@ class Stack:
     def check_logs(self, request_id: str, began: float, seconds: float) -> str:
         """Check that each function has its log group, and that a request of this run has its line in one.
 
-        Args:
-            request_id: API Gateway's id of that request; "" if there is none.
-            began: when this run began, in unix seconds.
-            seconds: how long to wait for the line.
+        The id is API Gateway's, or "". The run `began` in unix seconds. The line may take some `seconds`.
 
         Raises:
             Failed: a group or the line is missing.
