@@ -71,9 +71,7 @@ class JwtAuthorizer:
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"
         for name in ("nbf", "iat"):
-            if name not in claims:
-                continue
-            if not _is_time(claims[name]) or claims[name] > now:
+            if name in claims and not (_is_time(claims[name]) and claims[name] <= now):
                 return "the token is not valid yet"
         return ""
 

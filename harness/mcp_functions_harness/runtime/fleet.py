@@ -13,6 +13,7 @@ share a few processes, and long requests get one each.
 import os
 import time
 import uuid
+from itertools import chain
 from threading import Condition, Event, Thread
 from typing import Self
 
@@ -57,9 +58,7 @@ class Fleet:
         """End every process, and wait until all have ended."""
         self._stopped.set()
         with self._lock:
-            sandboxes = [*self._busy, *self._ending]
-            for idle in self._idle.values():
-                sandboxes += idle
+            sandboxes = [*self._busy, *self._ending, *chain(*self._idle.values())]
             self._idle.clear()
             self._lock.notify_all()
         for sandbox in sandboxes:

@@ -117,9 +117,7 @@ class Launcher:
 def _variables(name: str, folder: Path, configuration: Configuration, endpoints: Variables) -> dict[str, str]:
     """Return the environment of one process, to which `Process` adds the address of its Runtime API."""
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
-    python_path = [str(common(folder.parent))]
-    if shell.get("PYTHONPATH"):
-        python_path.append(shell["PYTHONPATH"])
+    python_path = [str(common(folder.parent)), *filter(None, [shell.get("PYTHONPATH")])]
     variables = {  # a later entry replaces an earlier one of the same name
         **shell,
         "PYTHONPATH": os.pathsep.join(python_path),
