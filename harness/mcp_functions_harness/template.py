@@ -1,7 +1,7 @@
 """Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, NotRequired, TypedDict
 
 import yaml
 
@@ -22,18 +22,15 @@ class Parameter(TypedDict, total=False):
     AllowedPattern: str
 
 
-class _Declared(TypedDict):
-    Type: str
-    Properties: JSONObject
-
-
-class Resource(_Declared, total=False):
+class Resource(TypedDict):
     """A resource, with its properties as AWS documents them for its type."""
 
-    Condition: str
-    DependsOn: str | list[str]
-    DeletionPolicy: str
-    UpdateReplacePolicy: str
+    Type: str
+    Properties: JSONObject
+    Condition: NotRequired[str]
+    DependsOn: NotRequired[str | list[str]]
+    DeletionPolicy: NotRequired[str]
+    UpdateReplacePolicy: NotRequired[str]
 
 
 class Globals(TypedDict):
@@ -42,14 +39,11 @@ class Globals(TypedDict):
     Function: JSONObject
 
 
-class _Sections(TypedDict, total=False):
-    Description: str
-    Outputs: dict[str, JSONObject]
+class Template(TypedDict):
+    """A template. `parse` adds the required sections, empty, where the file leaves them out."""
 
-
-class Template(_Sections):
-    """A template. `parse` adds those of its sections that the file leaves out, empty."""
-
+    Description: NotRequired[str]
+    Outputs: NotRequired[dict[str, JSONObject]]
     Parameters: dict[str, Parameter]
     Mappings: dict[str, dict[str, JSONObject]]
     Conditions: dict[str, JSONValue]
