@@ -1,7 +1,5 @@
 """`python -m mcp_functions_harness`: the command `mcp-functions`."""
 
-from __future__ import annotations
-
 import sys
 
 from mcp_functions_harness.command import run

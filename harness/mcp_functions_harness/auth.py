@@ -18,7 +18,7 @@ from pathlib import Path
 from mcp_functions.settings import AuthMode
 from mcp_functions_harness import fragments, template
 from mcp_functions_harness.lambdas.functions import SIGN_IN
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import files
 
 PLACES = ("who may call", "open routes", "variables")
@@ -88,16 +88,13 @@ def set_auth(text: str, mode: AuthMode) -> str:
     """
     new_text, count = MODE_VARIABLE.subn(rf"\1 {mode}", text)
     if count != 1:
-        stop(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
+        raise Problem(f"template.yaml must set MCP_AUTH_MODE once, in Globals: it does so {count} times")
     lines_by_place = dict(LINES_OF_PLACE.findall(files.template(f"auth/{mode}.yaml", {})))
     for place in PLACES:
         new_text = _replace(new_text, place, lines_by_place.get(place, ""))
-    fragment_by_name = {name: files.template(f"auth/{name}.yaml", {}) for name in SECTIONS["oauth"]}
-    for name, fragment in fragment_by_name.items():
-        if name in SECTIONS[mode]:
-            new_text = fragments.insert(new_text, fragment)
-        else:
-            new_text = fragments.remove(new_text, fragment)
+    for name in SECTIONS["oauth"]:
+        edit = fragments.insert if name in SECTIONS[mode] else fragments.remove
+        new_text = edit(new_text, files.template(f"auth/{name}.yaml", {}))
     return new_text
 
 
@@ -110,7 +107,7 @@ def _replace(text: str, place: str, lines: str) -> str:
     )
     matches = list(pattern.finditer(text))
     if len(matches) != 1:
-        stop(f"template.yaml needs the comments `# auth: {place}` and `{END}` once, around what they enclose")
+        raise Problem(f"template.yaml needs the comments `# auth: {place}` and `{END}` once, around what they enclose")
     match = matches[0]
     indent, comment = match.groups()
     new_lines = indent + comment + textwrap.indent(f"{lines}{END}\n", indent)

@@ -7,7 +7,6 @@ from mcp_functions_harness.issuer import Issuer
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function
 from mcp_functions_harness.loopback import HOST
 
-# as printed
 KINDS = {"tool": "tool", "prompt": "prompt", "resource": "resource", "resource_template": "template"}
 
 STALE = "catalog.json is out of date; write it: python -m mcp_functions_harness catalog"
@@ -66,15 +65,7 @@ def text(
     mode: str = "jwt",
     skills: Sequence[str] = (),
 ) -> str:
-    """Return the text of `serve`.
-
-    Args:
-        url: the URL of the endpoint.
-        functions: the loaded functions by folder.
-        issuer: issues access tokens; None with AuthMode none.
-        mode: the AuthMode; without an issuer it is "none", whatever this says.
-        skills: the URIs of the skills.
-    """
+    """Return the text of `serve`; without an issuer the mode is none, whatever `mode` says."""
     function_lines = []
     for function in functions.values():
         if function.folder != FRONT_DOOR:

@@ -9,19 +9,21 @@ the project, in skills/, are in functions/mcp/skills.json.
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mcp_functions import skills as served_skills
 from mcp_functions.handlers import catalog
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions_harness import environment, skills
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, Function, Functions
 from mcp_functions_harness.loopback import json_object
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 FILE = "catalog.json"
+MISSING = cast("Catalog", {})  # stands for a file that is not there
 
 
-def generate(directory: Path) -> dict[str, Any]:
+def generate(directory: Path) -> Catalog:
     """Import every function of a directory, and make the catalog.
 
     Raises:
@@ -31,7 +33,7 @@ def generate(directory: Path) -> dict[str, Any]:
         return describe(loaded.by_folder.values(), directory)
 
 
-def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
+def describe(functions: Iterable[Function], directory: Path) -> Catalog:
     """Make the catalog of loaded functions, and of the skills beside their directory.
 
     Raises:
@@ -40,26 +42,25 @@ def describe(functions: Iterable[Function], directory: Path) -> dict[str, Any]:
     listed = {function.folder: function.handlers for function in functions if function.folder != FRONT_DOOR}
     examined = skills.examine(directory)
     if examined.complaints:
-        stop("\n".join(examined.complaints))
+        raise Problem("\n".join(examined.complaints))
     try:
-        built = catalog.build_project(listed)
-        return {**served_skills.Bundle.of(examined.content).add_to(built)}
+        return served_skills.Bundle.of(examined.content).add_to(catalog.build_project(listed))
     except ValueError as error:
-        stop(str(error), after=error)
+        raise Problem(str(error)) from error
 
 
-def text(catalog_: Mapping[str, Any]) -> str:
+def text(catalog_: Catalog) -> str:
     """Return a catalog as text; equal catalogs have equal texts."""
     return json.dumps(catalog_, indent=2, ensure_ascii=False) + "\n"
 
 
-def read(directory: Path) -> dict[str, Any]:
-    """Read the catalog; it is empty if the file is missing or unreadable."""
+def read(directory: Path) -> Catalog:
+    """Read the catalog; it is empty if the file is missing or unreadable, and has other parts if it was damaged."""
     path = directory / FRONT_DOOR / FILE
-    return json_object(path.read_bytes()) if path.is_file() else {}
+    return cast("Catalog", json_object(path.read_bytes())) if path.is_file() else MISSING
 
 
-def read_or_generate(directory: Path) -> dict[str, Any]:
+def read_or_generate(directory: Path) -> Catalog:
     """Read the catalog of functions/mcp; without that folder, make the catalog.
 
     Raises:
@@ -68,7 +69,12 @@ def read_or_generate(directory: Path) -> dict[str, Any]:
     return read(directory) if (directory / FRONT_DOOR).is_dir() else generate(directory)
 
 
-def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
+def refresh(directory: Path) -> None:
+    """Make the catalog of a directory, and write it; see `generate` and `write`."""
+    write(directory, generate(directory))
+
+
+def write(directory: Path, catalog_: Catalog) -> Path:
     """Write a catalog beside the front door's app.py, and skills.json if the project has skills.
 
     Raises:
@@ -76,11 +82,11 @@ def write(directory: Path, catalog_: Mapping[str, Any]) -> Path:
     """
     folder = directory / FRONT_DOOR
     if not folder.is_dir():
-        stop(f"there is no {folder}: the catalog belongs beside the front door's app.py")
+        raise Problem(f"there is no {folder}: the catalog belongs beside the front door's app.py")
     return write_to(folder, catalog_, directory)
 
 
-def write_to(folder: Path, catalog_: Mapping[str, Any], directory: Path) -> Path:
+def write_to(folder: Path, catalog_: Catalog, directory: Path) -> Path:
     """Write a catalog, and the skills of the project with this directory of functions, into a folder."""
     (folder / FILE).write_text(text(catalog_), encoding="utf-8")
     file = folder / served_skills.FILE
@@ -91,7 +97,12 @@ def write_to(folder: Path, catalog_: Mapping[str, Any], directory: Path) -> Path
     return folder / FILE
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def folders(catalog_: Catalog) -> Mapping[str, Mapping[str, str]]:
+    """Return, for each list, the folder of each name; {} if the catalog is missing."""
+    return cast("Mapping[str, Mapping[str, str]]", catalog_.get("functions", {}))
+
+
+def differences(old: Catalog, new: Catalog) -> list[str]:
     """Return one line for each difference.
 
     + tools add       a new name
@@ -100,36 +111,25 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ~ scopes          another part of the catalog has changed
     """
     lines = []
-    for list_name in catalog.LISTS_BY_KIND.values():
-        before = _entries_by_name(old, list_name)
-        after = _entries_by_name(new, list_name)
+    list_names = (*catalog.LISTS_BY_KIND.values(), "skills")
+    for list_name in list_names:
+        before, after = _by_name(old, list_name), _by_name(new, list_name)
         for name in sorted(before.keys() | after.keys()):
-            if name not in before:
-                lines.append(f"+ {list_name} {name}")
-            elif name not in after:
-                lines.append(f"- {list_name} {name}")
-            elif before[name] != after[name]:
-                lines.append(f"~ {list_name} {name}")
-    for uri in sorted(_skills(old).keys() | _skills(new).keys()):
-        if _skills(old).get(uri) != _skills(new).get(uri):
-            sign = "+" if uri not in _skills(old) else "-" if uri not in _skills(new) else "~"
-            lines.append(f"{sign} skills {uri}")
-    other_parts = (old.keys() | new.keys()) - {"functions", "skills", *catalog.LISTS_BY_KIND.values()}
+            if before.get(name) != after.get(name):
+                sign = "+" if name not in before else "-" if name not in after else "~"
+                lines.append(f"{sign} {list_name} {name}")
+    other_parts = (old.keys() | new.keys()) - {"functions", *list_names}
     changed_parts = [name for name in sorted(other_parts) if old.get(name) != new.get(name)]
     return lines + [f"~ {name}" for name in changed_parts]
 
 
-def _skills(catalog_: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the digest of each skill by its URI; {} if the file of the catalog was damaged."""
-    found = catalog_.get("skills")
-    return found if isinstance(found, dict) else {}
-
-
-def _entries_by_name(catalog_: Mapping[str, Any], list_name: str) -> dict[str, Any]:
-    """Return the folder and the entry of each name in one list; {} if the file of the catalog was damaged."""
+def _by_name(catalog_: Any, list_name: str) -> dict[str, object]:  # noqa: ANN401
+    """Return what a list has of each name, with its folder, or the digest of each skill; {} if the file is damaged."""
     try:
+        if list_name == "skills":
+            return {**catalog_.get("skills", {})}
         folders = catalog_["functions"][list_name]
         entries = {catalog.key_of(entry): entry for entry in catalog_[list_name]}
         return {name: (folders.get(name), entry) for name, entry in entries.items()}
-    except (KeyError, TypeError, AttributeError):  # a part is missing, or has another type
+    except (KeyError, TypeError, ValueError, AttributeError):
         return {}

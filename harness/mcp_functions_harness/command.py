@@ -43,11 +43,7 @@ COMMANDS = {  # the function of each command, in `commands`
 
 
 def run(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code.
-
-    Args:
-        argv: its arguments, without the program's name; None: the process's own.
-    """
+    """Run the command with these arguments (None: those of the process), and return its exit code."""
     with safe_output():
         return _run(argv)
 

@@ -48,10 +48,7 @@ def arn(name: str) -> str:
 def settings(*, port: int, name: str, key_arn: str) -> Variables:
     """Return the variables that template.yaml sets for every function, with values for this machine.
 
-    Args:
-        port: the port for clients, and of the harness's own page.
-        name: the server's name.
-        key_arn: the ARN of the KMS key that encrypts states.
+    Clients use the port, and so does the harness's own page. `name` is that of the server.
     """
     return {
         "MCP_STACK": STACK,
@@ -83,12 +80,7 @@ def _origins(port: int) -> list[str]:
 
 
 def for_tokens(*, issuer: str, resource: str) -> Variables:
-    """Return the variables that the template sets for AuthMode jwt.
-
-    Args:
-        issuer: the URL of the issuer.
-        resource: the URL of the endpoint, which is the audience of the tokens.
-    """
+    """Return the variables for AuthMode jwt: the URLs of the issuer, and of the endpoint as the audience of tokens."""
     return {
         "MCP_AUTH_MODE": "jwt",
         "MCP_JWT_ISSUER": issuer,
@@ -98,13 +90,7 @@ def for_tokens(*, issuer: str, resource: str) -> Variables:
 
 
 def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables:
-    """Return the variables that AuthMode oauth needs beside those of `for_tokens`.
-
-    Args:
-        url: the URL of the sign-in front, functions/oauth.
-        client_id: the front's client id at the issuer.
-        scopes: the scopes that the front grants.
-    """
+    """Return what AuthMode oauth needs beside `for_tokens`: URL, client id and scopes of functions/oauth."""
     return {
         "MCP_AUTH_MODE": "oauth",
         "MCP_OAUTH_URL": url,
@@ -117,11 +103,7 @@ def for_sign_in(*, url: str, client_id: str, scopes: Iterable[str]) -> Variables
 def endpoints(*, kms: str, invoke: str, dynamodb: str | None = None, own: str | None = None) -> Variables:
     """Return the variables that send AWS clients to these URLs, without a proxy; None: the service does not run.
 
-    Args:
-        kms: the URL of KMS.
-        invoke: the URL of Lambda's Invoke API.
-        dynamodb: the URL of DynamoDB.
-        own: the URL of S3, SQS and Secrets Manager.
+    S3, SQS and Secrets Manager share one, `own`.
     """
     without_proxy = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or LOOPBACK
     if LOOPBACK not in without_proxy:

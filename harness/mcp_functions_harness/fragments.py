@@ -13,11 +13,9 @@ section, with the comments before it. An entry that it has already stays as its 
 The text is read by its indentation, because a YAML library would lose the comments and the layout of the file.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 # of the sections of a template
 ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")
@@ -109,7 +107,8 @@ def _inserted(lines: list[str], new_lines: list[str], path: str) -> list[str]:
         elif new.is_collection and old.is_collection:
             old.body = _inserted(old.body, new.body, f"{path}.{new.key}")
         elif new.is_collection:
-            stop(f"template.yaml has {path}.{new.key} in one line: write each of its items in a line of its own")
+            in_one_line = f"template.yaml has {path}.{new.key} in one line"
+            raise Problem(f"{in_one_line}: write each of its items in a line of its own")
     return _text(parts, tail).splitlines(keepends=True) + _text(added, []).splitlines(keepends=True)
 
 
@@ -132,23 +131,18 @@ def _parts(lines: list[str]) -> tuple[list[Part], list[str]]:
             parts[-1].body += [*waiting, line]
             waiting = []
         else:
-            deeper = _deeper(waiting, indent) if parts else 0
-            if parts:
-                parts[-1].body += waiting[:deeper]
-            parts.append(Part(waiting[deeper:], line))
+            parts.append(Part(_after(parts, waiting, indent), line))
             waiting = []
-    deeper = _deeper(waiting, indent) if parts else 0
-    if parts:
-        parts[-1].body += waiting[:deeper]
-    return parts, waiting[deeper:]
+    return parts, _after(parts, waiting, indent)
 
 
-def _deeper(comments: list[str], indent: int) -> int:
-    """Count the first comments that are indented deeper: they end the part before them."""
+def _after(parts: list[Part], comments: list[str], indent: int) -> list[str]:
+    """Give the first comments that are indented deeper to the last part, which they end; return the others."""
     count = 0
-    while count < len(comments) and comments[count].strip() and _indent(comments[count]) > indent:
+    while parts and count < len(comments) and comments[count].strip() and _indent(comments[count]) > indent:
+        parts[-1].body.append(comments[count])
         count += 1
-    return count
+    return comments[count:]
 
 
 def _indent(line: str) -> int:

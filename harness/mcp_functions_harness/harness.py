@@ -23,6 +23,7 @@ from typing import Self
 
 from mcp_functions_harness import authorization, catalog, environment, services
 from mcp_functions_harness.api_gateway.api import MAX_BODY, Api
+from mcp_functions_harness.api_gateway.authorizer import JwtAuthorizer
 from mcp_functions_harness.authorization import LocalAuthMode
 from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.issuer import Issuer
@@ -35,8 +36,8 @@ from mcp_functions_harness.loopback import Loopback
 from mcp_functions_harness.own_endpoint import OwnEndpoint
 from mcp_functions_harness.page.controls import Controls
 from mcp_functions_harness.page.routes import Page
-from mcp_functions_harness.problems import stop
-from mcp_functions_harness.runtime.configuration import Template
+from mcp_functions_harness.problems import Problem
+from mcp_functions_harness.runtime.configuration import Configurations
 from mcp_functions_harness.runtime.fleet import Fleet
 from mcp_functions_harness.runtime.launcher import Launcher
 from mcp_functions_harness.runtime.watchdog import Watchdog
@@ -94,25 +95,19 @@ class Harness:
     url: str = field(default="", init=False)
     key_arn: str = field(default="", init=False)
     issuer: Issuer | None = field(default=None, init=False)
-    # stops everything when it is closed
-    _running: ExitStack = field(default_factory=ExitStack, init=False)
-    # the processes of the functions; None without `runtime`
-    _fleet: Fleet | None = field(default=None, init=False)
-    # the functions in this process; None until needed
-    _loaded: Functions | None = field(default=None, init=False)
+    _running: ExitStack = field(default_factory=ExitStack, init=False)  # stops everything
+    _fleet: Fleet | None = field(default=None, init=False)  # None without `runtime`
+    _loaded: Functions | None = field(default=None, init=False)  # None until needed
     # These exist while the block runs.
     _folders: Sequence[str] = field(init=False)  # of the functions that are configured
     _lambdas: Lambdas = field(init=False)
     _run_function: Run = field(init=False)
     _own_endpoint: OwnEndpoint = field(init=False)
     _run_own_endpoint: Run = field(init=False)
-    # sets the variables of the functions in this process
-    _set_own_variables: SetOwn = field(init=False)
-    # the variables that the template does not decide
-    _harness_values: Variables = field(init=False)
+    _set_own_variables: SetOwn = field(init=False)  # of the functions in this process
+    _harness_values: Variables = field(init=False)  # what the template does not decide
     _shell: Mapping[str, str] = field(init=False)  # the developer's environment variables
-    # a line for each variable that only a deployment knows
-    _missing_variables: Sequence[str] = field(init=False)
+    _missing_variables: Sequence[str] = field(init=False)  # those that only a deployment knows
 
     @property
     def functions(self) -> Mapping[str, Function]:
@@ -192,27 +187,31 @@ class Harness:
         folders = self._find_folders()
         # a harness may run twice, and the functions of its first run are closed
         self._loaded = None
-        self._shell = dict(os.environ)  # before step 3 changes it
-
-        # 1. The addresses, which the other parts must know. Steps 4 and 5 start to answer requests there.
+        self._shell = dict(os.environ)  # before `_set_variables` changes it
+        # the addresses, which the other parts must know; requests are answered there later
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
-
-        # 2. The services of AWS, and the issuer of access tokens.
         self.key_arn, aws = services.start(self._running, self.state_dir, self.directory, invoke_loopback.url)
         access = authorization.start(self._running, self.auth, api_loopback.url, self.url, self.directory)
         self.issuer = access.issuer
-
-        # 3. The environment variables: `settings` are those of a deployment, and `endpoints` lead to the copies of AWS.
         name = self.directory.resolve().parent.name or "mcp-functions"
         settings = environment.settings(port=api_loopback.port, name=name, key_arn=self.key_arn) | access.settings
         endpoints = environment.CREDENTIALS | aws
-        self._running.enter_context(environment.applied(settings | endpoints))
-        self._set_own_variables = self._running.enter_context(separated())
-        self._harness_values = settings | endpoints
+        self._set_variables(settings | endpoints)
+        self._start_functions(folders, settings, endpoints, invoke_loopback)
+        self._start_api(api_loopback, access.authorizer)
 
-        # 4. The functions, which can call each other from now on.
+    def _set_variables(self, variables: Variables) -> None:
+        """Set the variables of a deployment, and those that lead AWS clients to the copies of AWS."""
+        self._running.enter_context(environment.applied(variables))
+        self._set_own_variables = self._running.enter_context(separated())
+        self._harness_values = variables
+
+    def _start_functions(
+        self, folders: Sequence[str], settings: Variables, endpoints: Variables, invoke_loopback: Loopback
+    ) -> None:
+        """Configure the functions, which can call each other from now on."""
         if self.runtime:
             self._fleet = self._start_fleet(settings, endpoints)
         self._configure(folders)
@@ -228,8 +227,9 @@ class Harness:
         self._running.callback(invoke_api.drain)
         invoke_loopback.start(invoke_api.answer)
 
-        # 5. The API for clients, and the page for the developer's browser.
-        api = Api(self._lambdas, authorizer=access.authorizer, has_sign_in=self.auth == "oauth")
+    def _start_api(self, api_loopback: Loopback, authorizer: JwtAuthorizer | None) -> None:
+        """Start the API for clients, and the page for the developer's browser."""
+        api = Api(self._lambdas, authorizer=authorizer, has_sign_in=self.auth == "oauth")
         controls = Controls(
             key_arn=self.key_arn,
             lambdas=self._lambdas,
@@ -252,7 +252,7 @@ class Harness:
     def _find_folders(self) -> list[str]:
         folders = [app.parent.name for app in find(self.directory, self.skipped_folders)]
         if self.auth == "oauth" and SIGN_IN not in folders:
-            stop(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
+            raise Problem(f"there is no {self.directory}/{SIGN_IN}/app.py, the sign-in front: mcp-functions auth oauth")
         return folders
 
     def _start_fleet(self, settings: Variables, endpoints: Variables) -> Fleet:
@@ -268,7 +268,7 @@ class Harness:
 
     def _configure(self, folders: Sequence[str]) -> None:
         """Read template.yaml, and give functions their configuration and their variables."""
-        template = Template.beside(self.directory, self._harness_values, self._shell)
+        template = Configurations.beside(self.directory, self._harness_values, self._shell)
         if self._fleet:
             self._fleet.launcher.configure(folders, template)
         self._folders = folders

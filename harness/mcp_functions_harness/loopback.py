@@ -22,6 +22,7 @@ from socketserver import TCPServer
 from threading import Thread
 from typing import Any
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.request_bodies import BadBody, TooLarge, read_body
 
@@ -71,13 +72,18 @@ class HttpResponse:
     body: bytes = b""
 
 
-def json_object(text: str | bytes) -> dict[str, Any]:
+def json_object(text: str | bytes) -> JSONObject:
     """Read a JSON object; {} if the text is no JSON, or another value."""
+    return read_object(text) or {}
+
+
+def read_object(text: str | bytes) -> "JSONObject | None":
+    """Read a JSON object; None if the text is no JSON, or another value."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def json_response(status: int, value: object, *headers: tuple[str, str]) -> HttpResponse:
@@ -154,10 +160,8 @@ def _why_not(error: OSError | OverflowError, address: str, port: int) -> str:
 class _Server(ThreadingHTTPServer):
     """Answers each connection in a thread of its own. It keeps the open connections, so that `drain` can close them."""
 
-    # connections that may wait to be accepted; the default of 5 is too few for the tests
-    request_queue_size = 128
-    # `Loopback.start` sets it, before the first connection is accepted
-    answer: Callable[[HttpRequest], HttpResponse]
+    request_queue_size = 128  # connections that may wait; the default of 5 is too few for tests
+    answer: Callable[[HttpRequest], HttpResponse]  # set before the first connection is accepted
 
     def __init__(self, address: str, port: int, max_body: int, names: Collection[str]) -> None:
         self.max_body = max_body
@@ -176,7 +180,6 @@ class _Server(ThreadingHTTPServer):
         self._connections.add(connection)
         return connection, client_address
 
-    # socketserver's; here it is a connection
     def close_request(self, request: Any) -> None:  # noqa: ANN401
         super().close_request(request)
         self._connections.discard(request)
@@ -206,8 +209,7 @@ class _Connection(BaseHTTPRequestHandler):
     """Reads the requests of one connection, and writes their responses."""
 
     protocol_version = "HTTP/1.1"
-    # with it, a response may wait until the client acknowledges the last one
-    disable_nagle_algorithm = True
+    disable_nagle_algorithm = True  # or a response waits until the last one is acknowledged
     wbufsize = -1  # buffered, so that headers and body leave in one write
     server: _Server
 
@@ -226,7 +228,6 @@ class _Connection(BaseHTTPRequestHandler):
             return self._refuse(400, "Bad Request")
         return self._send(self.server.answer(self._request(body)))
 
-    # http.server's names
     do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815
 
     def _split_absolute_form(self) -> None:
@@ -235,7 +236,6 @@ class _Connection(BaseHTTPRequestHandler):
         "the origin server MUST ignore the received Host header field (if any) and instead use the host information of
         the request-target" (RFC 9112, section 3.2.2).
         """
-        # the host, then the rest of the URL
         match = re.fullmatch(r"http://([^/?]*)(.*)", self.path, re.IGNORECASE)
         if match:
             host, target = match.groups()

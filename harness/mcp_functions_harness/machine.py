@@ -14,20 +14,19 @@ import sys
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from mcp_functions_harness import samconfig, template
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
+from mcp_functions_harness.template import Template
 
 SECONDS = 20  # longest time that a program may take to answer
 # Lambda's names of architectures, by Python's names of machines
 ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
-# the parameters of the template that `init` writes
-DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}
+DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # of the template that `init` writes
 LAYERS = "layers"  # the subject of the finding about their interpreter
-# module -> the extra that installs it
-EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}
+EXTRAS = {"moto": "local", "awslambdaric": "runtime", "mcp": "demo"}  # module -> its extra
 
 
 class Finding(NamedTuple):
@@ -46,11 +45,7 @@ class Build(NamedTuple):
 
 
 def examine(root: Path) -> list[Finding]:
-    """Look for each program and package.
-
-    Args:
-        root: the project's folder. Its template names the runtime and the architecture, if there is a template.
-    """
+    """Look for each program and package. The template, if there is one, names the runtime and the architecture."""
     parsed = _template(root, "default")
     architecture = parsed["Parameters"]["Architecture"]["Default"]
     interpreters = _interpreters_of(root, parsed).findings
@@ -60,32 +55,32 @@ def examine(root: Path) -> list[Finding]:
 def examine_for_build(root: Path, environment: str) -> Build:
     """Look for the interpreters that a build needs: for the layers, and for each function with a requirements.txt.
 
-    Args:
-        root: the project's folder.
-        environment: the table of samconfig.toml, whose parameters may name another runtime than the template.
+    The environment of samconfig.toml may name another runtime than the template.
     """
     return _interpreters_of(root, _template(root, environment))
 
 
-def _template(root: Path, environment: str) -> dict[str, Any]:
+def _template(root: Path, environment: str) -> Template:
     """Return the template with the parameters of an environment as defaults; without a template, those of `init`."""
-    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {"Resources": {}}
+    parsed = _written(root)
     overrides: Mapping[str, str] = {}
     with contextlib.suppress(Problem):  # without samconfig.toml, the template's own defaults count
         overrides = samconfig.Environment(root / samconfig.FILE, environment).parameters
-    parameters = {name: {"Type": "String", "Default": default} for name, default in DEFAULTS.items()}
-    parameters |= parsed.get("Parameters") or {}
-    for name, value in overrides.items():
-        parameters[name] = {**parameters.get(name, {}), "Default": value}
     for name, default in DEFAULTS.items():
-        parameters[name].setdefault("Default", default)
-    return {**parsed, "Parameters": parameters}
+        parsed["Parameters"].setdefault(name, {"Type": "String"}).setdefault("Default", default)
+    for name, value in overrides.items():
+        parsed["Parameters"].setdefault(name, {})["Default"] = value
+    return parsed
+
+
+def _written(root: Path) -> Template:
+    path = root / template.FILE
+    return template.read(path) if path.is_file() else template.parse("Resources: {}")
 
 
 def _parameters(root: Path) -> Iterator[Finding]:
     """Yield the parameters of the template without a value, which a deployment needs."""
-    parsed = template.read(root / template.FILE) if (root / template.FILE).is_file() else {}
-    for name, environments in samconfig.without_value(root, parsed).items():
+    for name, environments in samconfig.without_value(root, _written(root)).items():
         text = f"the parameter {name} has no value in {', '.join(environments)}"
         yield Finding("deploy", text, samconfig.remedy(name, environments))
 
@@ -109,7 +104,7 @@ def _sam(root: Path) -> Finding:
     return Finding("build, deploy", version)
 
 
-def _interpreters_of(root: Path, parsed: Mapping[str, Any]) -> Build:
+def _interpreters_of(root: Path, parsed: Template) -> Build:
     """Find the interpreter of the layers, and those of functions with packages of their own."""
     build = Build([], [])
     runtime = parsed["Parameters"]["Runtime"]["Default"]
@@ -132,16 +127,14 @@ def _interpreters_of(root: Path, parsed: Mapping[str, Any]) -> Build:
     return build._replace(folders=list(dict.fromkeys(build.folders)))
 
 
-def _runtimes_with_packages(root: Path, parsed: Mapping[str, Any]) -> dict[str, str]:
+def _runtimes_with_packages(root: Path, parsed: Template) -> dict[str, str]:
     """Return the runtime of each function that has a requirements.txt, by its folder."""
-    resolver = Resolver(parsed, key_arn="")
-    of_all_functions = (parsed.get("Globals") or {}).get("Function") or {}
+    resolver = Resolver(parsed)
     runtimes: dict[str, str] = {}
     for resource in parsed["Resources"].values():
-        properties = {**of_all_functions, **(resource.get("Properties") or {})}
+        properties = {**parsed["Globals"]["Function"], **resource["Properties"]}
         folder = str(properties.get("CodeUri")).rstrip("/")
-        is_function = resource.get("Type") == "AWS::Serverless::Function"
-        if is_function and (root / folder / "requirements.txt").is_file():
+        if resource["Type"] == template.FUNCTION and (root / folder / "requirements.txt").is_file():
             with contextlib.suppress(Unknown):  # only SAM knows it
                 runtime = str(resolver.value(properties.get("Runtime")))
                 if runtime.startswith("python"):
@@ -207,8 +200,7 @@ def _aws() -> Finding:
 def _first_line(program: str, *words: str) -> str:
     """Run a program, and return the first line that it wrote; "" if it fails, or if there is no such program."""
     try:
-        # found on the PATH
-        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
+        process = subprocess.run([program, *words], capture_output=True, text=True, timeout=SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     lines = process.stdout.strip().splitlines()

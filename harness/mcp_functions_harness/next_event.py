@@ -8,8 +8,10 @@ import base64
 import json
 from typing import Any
 
+from mcp_functions.protocol.event_types import Event, Response
 from mcp_functions_harness.api_gateway.events import body_text, message_in
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.loopback import read_object
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.recording import PLACEHOLDER
 
 
@@ -24,34 +26,33 @@ def fill(response: str, event: str) -> str:
     return json.dumps(_with_state(next_event, state), indent=2) + "\n"
 
 
-def _find_state(response: dict[str, Any]) -> str:
+def _find_state(response: Any) -> str:  # noqa: ANN401 - whatever a Lambda returned
     if "errorType" in response:
-        stop(f"RESPONSE says that the function failed, {response['errorType']}: {response.get('errorMessage')}")
+        error = f"{response['errorType']}: {response.get('errorMessage')}"
+        raise Problem(f"RESPONSE says that the function failed, {error}")
     if not isinstance(response.get("body"), str):
-        stop("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
+        raise Problem("RESPONSE is not what a Lambda behind API Gateway returns: it has no body")
     match message_in(_read_body(response)):
         case {"error": {"code": code, "message": message}}:
-            problem = f"RESPONSE is an error, {code}: {message}"
+            raise Problem(f"RESPONSE is an error, {code}: {message}")
         case {"result": {"requestState": str(state)}}:
             return state
         case {"result": {"resultType": "input_required"}}:
-            problem = "RESPONSE asks without a requestState: send the next event as it is"
+            raise Problem("RESPONSE asks without a requestState: send the next event as it is")
         case {"result": _}:
-            problem = "RESPONSE has no requestState: it is the final result, no round follows it"
-        case _:
-            problem = "RESPONSE holds no JSON-RPC response in its body"
-    raise Problem(problem)
+            raise Problem("RESPONSE has no requestState: it is the final result, no round follows it")
+    raise Problem("RESPONSE holds no JSON-RPC response in its body")
 
 
-def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
+def _with_state(event: Event, state: str) -> Event:
     """Copy an event, with the state in place of the placeholder."""
     body = _read_body(event)
     if PLACEHOLDER not in body:
-        stop(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
+        raise Problem(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
     # without its quotes, because the placeholder is inside a JSON string
     escaped_state = json.dumps(state)[1:-1]
     body = body.replace(PLACEHOLDER, escaped_state)
-    filled = {**event, "body": body}
+    filled: Event = {**event, "body": body}
     if event.get("isBase64Encoded"):
         filled["body"] = base64.b64encode(body.encode()).decode()
     if event.get("headers"):
@@ -62,21 +63,18 @@ def _with_state(event: dict[str, Any], state: str) -> dict[str, Any]:
     return filled
 
 
-def _read_body(event_or_response: dict[str, Any]) -> str:
+def _read_body(event_or_response: Event | Response) -> str:
     try:
         return body_text(event_or_response)
     except ValueError:
-        stop("a body says that it is base64, but it is not")
+        raise Problem("a body says that it is base64, but it is not") from None
 
 
-def _read_object(text: str, name: str) -> dict[str, Any]:
+def _read_object(text: str, name: str) -> Any:  # noqa: ANN401
     """Read a JSON object; `name` is what an error calls it."""
     if not text.strip():
-        stop(f"{name} is empty")
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        stop(f"{name} is not a JSON object")
+        raise Problem(f"{name} is empty")
+    value = read_object(text)
+    if value is None:
+        raise Problem(f"{name} is not a JSON object")
     return value

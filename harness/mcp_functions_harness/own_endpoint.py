@@ -7,39 +7,29 @@ without functions/mcp has no /mcp.
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import Any
 
 from mcp_functions import serve_catalog
+from mcp_functions.protocol.event_types import Event, LambdaContext, Response
 from mcp_functions_harness import catalog
 from mcp_functions_harness.lambdas.functions import Function
-
-# as Lambda calls it, with an event and the context
-Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class OwnEndpoint:
     """A Lambda entry point: `handler(event, context)`."""
 
     def __init__(self, file: Path, directory: Path, get_functions: Callable[[], Mapping[str, Function]]) -> None:
-        """Load nothing yet.
-
-        Args:
-            file: where the catalog is written.
-            directory: contains the functions' folders.
-            get_functions: returns the loaded functions by folder.
-        """
+        """Load nothing yet; the catalog will be written into `file`."""
         self._file = file
         self._directory = directory
         self._get_functions = get_functions
-        self._front_door: Handler | None = None
+        self._front_door: Callable[[Event, LambdaContext], Response] | None = None
         self._lock = Lock()
 
     def forget(self) -> None:
         """Make the catalog again at the next event, because a function has changed."""
         self._front_door = None
 
-    # the context of Lambda
-    def __call__(self, event: dict[str, Any], context: Any) -> dict[str, Any]:  # noqa: ANN401
+    def __call__(self, event: Event, context: LambdaContext) -> Response:
         """Answer an event.
 
         Raises:

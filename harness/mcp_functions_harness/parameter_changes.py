@@ -12,8 +12,9 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions_harness import samconfig, template
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.samconfig import Parameters
+from mcp_functions_harness.template import Parameter
 
 # CloudFormation wants them for roles and SAM's transform
 CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
@@ -54,11 +55,10 @@ def change(directory: Path, environment: str, words: Sequence[str], *, now: bool
         _update_stack(session.client("cloudformation"), stack, changes)
     except (BotoCoreError, ClientError) as error:
         reason = first_line(error)
-        stop(f"the stack {stack} is not changed, and the next deployment will change it: {reason}", after=error)
+        raise Problem(f"the stack {stack} is not changed, and the next deployment will change it: {reason}") from error
     yield "Done"
 
 
-# boto3's
 def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) -> None:  # noqa: ANN401
     """Change parameters of a stack, and nothing else of it; wait until this is done."""
     (stack,) = cloudformation.describe_stacks(StackName=name)["Stacks"]
@@ -73,30 +73,30 @@ def _update_stack(cloudformation: Any, name: str, changes: Mapping[str, str]) ->
 
 def _read_changes(directory: Path, words: Sequence[str]) -> Parameters:
     """Read the words as parameters of the template, and check them."""
-    declared: dict[str, Any] = template.read(directory / template.FILE).get("Parameters", {})
+    declared = template.read(directory / template.FILE)["Parameters"]
     changes: Parameters = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
-            stop("each change is NAME=VALUE, or NAME= for the default")
+            raise Problem("each change is NAME=VALUE, or NAME= for the default")
         if name not in declared:
-            stop(f"{template.FILE} has no parameter {name}")
+            raise Problem(f"{template.FILE} has no parameter {name}")
         changes[name] = value or str(declared[name].get("Default", ""))
         _check_value(name, changes[name], declared[name])
     return changes
 
 
-def _check_value(name: str, value: str, rules: Mapping[str, Any]) -> None:
+def _check_value(name: str, value: str, rules: Parameter) -> None:
     """Refuse what CloudFormation would refuse by the parameter's declaration, its `rules`."""
     allowed = rules.get("AllowedValues")
     if allowed and value not in map(str, allowed):
-        stop(f"{name} must be one of {', '.join(map(str, allowed))}")
+        raise Problem(f"{name} must be one of {', '.join(map(str, allowed))}")
     if "AllowedPattern" in rules and not re.fullmatch(rules["AllowedPattern"], value):
-        stop(f"{name} must match {rules['AllowedPattern']}")
-    if rules["Type"] == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
-        stop(f"{name} must be a number")
+        raise Problem(f"{name} must match {rules['AllowedPattern']}")
+    if rules.get("Type") == "Number" and not re.fullmatch(r"\d+(\.\d+)?", value):
+        raise Problem(f"{name} must be a number")
     if UNSAFE.search(value):
-        stop(f"{name} must have no quotes")
+        raise Problem(f"{name} must have no quotes")
 
 
 def _check_emergency_stops(directory: Path, old_parameters: Parameters, changes: Parameters) -> None:
@@ -107,8 +107,8 @@ def _check_emergency_stops(directory: Path, old_parameters: Parameters, changes:
     """
     for folder in changes.get("StoppedFunctions", "").split(","):
         if folder and not (directory / "functions" / folder).is_dir():
-            stop(f"there is no functions/{folder} to stop")
+            raise Problem(f"there is no functions/{folder} to stop")
     before = old_parameters.get("Generation", "")
     after = changes.get("Generation", "")
     if before.isdigit() and after.isdigit() and int(after) < int(before):
-        stop(f"Generation is {before}: with {after}, earlier states would be valid again")
+        raise Problem(f"Generation is {before}: with {after}, earlier states would be valid again")

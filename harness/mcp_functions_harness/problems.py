@@ -1,7 +1,5 @@
 """Errors of the commands. A `Problem` is one line that tells the user what to correct."""
 
-from typing import NoReturn
-
 import click
 
 
@@ -11,11 +9,6 @@ class Problem(click.ClickException):
 
 class DemoError(Exception):
     """The demo's conversation differed from the expected one; the text is one line."""
-
-
-def stop(text: str, *, after: BaseException | None = None) -> NoReturn:
-    """Raise a `Problem`: one line that says what has to change. `--debug` shows the exception before it too."""
-    raise Problem(text) from after
 
 
 def not_installed(error: ModuleNotFoundError, extra: str) -> Problem:

@@ -10,8 +10,8 @@ every run. `mcp-functions next` fills it in. Time and ids are fixed, so a file c
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from mcp_functions.protocol.event_types import Event
 from mcp_functions.protocol.wire_types import Params
 from mcp_functions_harness.api_gateway.events import Moment, event_of_message
 from mcp_functions_harness.client import messages
@@ -23,9 +23,9 @@ REMEDY = "pytest --update-events"  # writes the files again
 
 
 def check(
-    directory: Path, function: str, events: Sequence[Mapping[str, Any]], names: Sequence[str], *, update: bool = False
+    directory: Path, function: str, events: Sequence[Event], names: Sequence[str], *, update: bool = False
 ) -> list[str]:
-    """Compare the events of a conversation with its files.
+    """Compare the events of a conversation with its files; return one line for each difference.
 
     Args:
         directory: events/, with a folder for each function.
@@ -33,9 +33,6 @@ def check(
         events: the events of the conversation, in their order.
         names: a name for each event; the first file is `1-<name>.json`.
         update: whether to write the files instead, and delete those of events that the conversation no longer has.
-
-    Returns:
-        One line for each difference.
     """
     if len(names) != len(events):
         return [f"the conversation has {len(events)} rounds, and {len(names)} names: {', '.join(names)}"]
@@ -53,7 +50,7 @@ def check(
     return []
 
 
-def file_text(event: Mapping[str, Any]) -> str:
+def file_text(event: Event) -> str:
     """Return the content of an event's file: the event with the placeholder, the fixed time and the fixed ids."""
     message = json.loads(event["body"])
     if "requestState" in message["params"]:
@@ -63,7 +60,7 @@ def file_text(event: Mapping[str, Any]) -> str:
     return json.dumps(recorded, indent=2, ensure_ascii=False) + "\n"
 
 
-def round_of(function: str, number: int, method: str, params: Params) -> dict[str, Any]:
+def round_of(function: str, number: int, method: str, params: Params) -> Event:
     """Make the event of a round, from 1, which is one request of a call; `params` are without `_meta`."""
     message = messages.message(method, params, number, EVERYTHING)
     return event_of_message(message, f"/mcp/{function}", MOMENT)

@@ -12,8 +12,7 @@ from io import BufferedIOBase
 
 MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
 MAX_TRAILERS = 64
-# int() would accept a sign, "0x" and underscores too
-CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")
+CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")  # int() would take a sign, "0x" and "_" too
 PIECE = 64 * 1024  # bytes that are read at once
 # Bytes that are read beyond the limit. A client that still sends its body would not read the 413.
 MAX_DISCARDED = 32 * 1024 * 1024
@@ -28,15 +27,7 @@ class TooLarge(ValueError):
 
 
 def read_body(stream: BufferedIOBase, headers: Message, limit: int) -> bytes | None:
-    """Read the body of one request.
-
-    Args:
-        stream: the connection, after the request's headers.
-        headers: the request's headers.
-        limit: the most bytes that a body may have.
-
-    Returns:
-        None if the request has no body.
+    """Read the body, of `limit` bytes at most, from the stream after a request's headers; None if it has no body.
 
     Raises:
         BadBody: the framing is ambiguous or broken.

@@ -8,13 +8,13 @@ parameter_overrides = ["Stage=prod"]    the template's parameters, or one text: 
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import tomlkit
 
-from mcp_functions_harness.problems import Problem, first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
+from mcp_functions_harness.template import Template
 
 Parameters = dict[str, str]
 
@@ -26,30 +26,23 @@ class Environment:
     """One environment of the file."""
 
     def __init__(self, path: Path, name: str) -> None:
-        """Read the file.
-
-        Args:
-            path: the file.
-            name: the environment, e.g. "prod".
+        """Read the file, and the environment of this name, e.g. "prod".
 
         Raises:
             Problem: the file is missing or not TOML, or has no such environment, or no parameters for it.
         """
         self._path = path
         self._name = name
-        try:
-            self._document = tomlkit.parse(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            stop(f"{path} cannot be read: {first_line(error)}", after=error)
+        self._document = _read(path)
         commands = self._document.get(name)
         if not isinstance(commands, dict):
-            stop(f"{FILE} has no environment {name}")
+            raise Problem(f"{FILE} has no environment {name}")
         # The settings of each command, those of "global" first. `change` changes them, and the document with them.
         commands_in_order = sorted(commands, key=lambda command: command != "global")
         self._tables = [commands[command].get("parameters", {}) for command in commands_in_order]
         self._tables_with_parameters = [table for table in self._tables if KEY in table]
         if not self._tables_with_parameters:
-            stop(f"{FILE} has no {KEY} for {name}")
+            raise Problem(f"{FILE} has no {KEY} for {name}")
 
     @property
     def parameters(self) -> Parameters:
@@ -83,20 +76,16 @@ class Environment:
         for position in positions:
             if len(_read_pairs(items[position])) > 1:
                 several = f"an item of {KEY} of {self._name} in {FILE} holds several parameters"
-                stop(f"{several}: give each an item of its own")
+                raise Problem(f"{several}: give each an item of its own")
             items[position] = new_item
         if not positions:
             items.append(new_item)
 
 
-def without_value(root: Path, template: Mapping[str, Any]) -> dict[str, list[str]]:
+def without_value(root: Path, template: Template) -> dict[str, list[str]]:
     """Return the template's parameters that CloudFormation would miss, each with the environments that give no value.
 
     Without samconfig.toml nothing is missing: whoever deploys such a project gives the values elsewhere.
-
-    Args:
-        root: the project's folder.
-        template: the parsed template.
 
     Raises:
         Problem: samconfig.toml cannot be read.
@@ -106,7 +95,7 @@ def without_value(root: Path, template: Mapping[str, Any]) -> dict[str, list[str
         return {}
     given = {name: _given(path, name) for name in environments(path)}
     missing: dict[str, list[str]] = {}
-    for parameter, declared in (template.get("Parameters") or {}).items():
+    for parameter, declared in template["Parameters"].items():
         without = [name for name, parameters in given.items() if parameter not in parameters]
         if "Default" not in declared and without:
             missing[parameter] = without
@@ -119,11 +108,14 @@ def environments(path: Path) -> list[str]:
     Raises:
         Problem: the file is not TOML.
     """
+    return [name for name, commands in _read(path).items() if isinstance(commands, dict)]
+
+
+def _read(path: Path) -> tomlkit.TOMLDocument:
     try:
-        document = tomlkit.parse(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        stop(f"{path} cannot be read: {first_line(error)}", after=error)
-    return [name for name, commands in document.items() if isinstance(commands, dict)]
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem(f"{path} cannot be read: {first_line(error)}") from error
 
 
 def _given(path: Path, environment: str) -> Parameters:

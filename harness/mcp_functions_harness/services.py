@@ -8,18 +8,20 @@ S3, SQS, Secrets Manager    with what template.yaml declares; S3 has the toolkit
 import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness import environment, template
 from mcp_functions_harness.doubles import dynamodb, keyfile, kms, s3
-from mcp_functions_harness.doubles.own_services import TYPES, OwnServices
+from mcp_functions_harness.doubles.dynamodb import TableParameters
+from mcp_functions_harness.doubles.own_services import TYPES, OwnResource, OwnServices
 from mcp_functions_harness.doubles.tablefile import StoredTable, TableFile
 from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, start_server
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
+from mcp_functions_harness.template import Resource
 
 TOOLKIT_TABLE, TOOLKIT_BUCKET = "Table", "Blobs"  # the logical ids of what the toolkit keeps
 # the properties of AWS::DynamoDB::Table that CreateTable takes as they are
@@ -27,13 +29,7 @@ SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexe
 
 
 def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str) -> tuple[str, Variables]:
-    """Start the services.
-
-    Args:
-        starting: stops the services when it is closed.
-        state_dir: keeps the KMS key and the table between runs.
-        directory: contains the functions' folders.
-        invoke_url: the URL of Lambda's Invoke API.
+    """Start the services, until `starting` is closed; `state_dir` keeps the KMS key and the table between runs.
 
     Returns:
         The ARN of the KMS key, and the variables that send AWS clients to these services and to the Invoke API.
@@ -54,35 +50,31 @@ def with_toolkits_bucket(own: OwnServices, bucket: s3.S3Api) -> Callable[[HttpRe
     return lambda request: (bucket if bucket.has(request) else own).answer(request)
 
 
-def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[dict[str, Any]]) -> dynamodb.DynamoDbApi:
+def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[TableParameters]) -> dynamodb.DynamoDbApi:
     """Return DynamoDB with the toolkit's table, which a file in `state_dir` keeps, and more tables in memory."""
     file = starting.enter_context(contextlib.closing(TableFile(state_dir, now=time.time())))
     tables = dynamodb.Moto(dynamodb.table(environment.TABLE), *more_tables)
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
-def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[dict[str, Any]]:
-    """Return the parameters of CreateTable for each table that template.yaml declares for an author's functions.
+def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[TableParameters]:
+    """Return each table that template.yaml, beside the functions' directory, declares for an author's functions.
 
-    Args:
-        directory: the folder of the functions; the template is in its parent.
-        name_format: the name of a table without TableName, with {} for its logical id.
+    `name_format` makes the name of a table without TableName, with {} for its logical id.
 
     Raises:
         Problem: the template cannot be read.
     """
-    path = template.find(directory)
-    if path is None:
-        return []
-    parsed = template.read(path)
-    resolver = Resolver(parsed, key_arn="")
-    tables: list[dict[str, Any]] = []
+    parsed = template.beside(directory)
+    tables: list[TableParameters] = []
+    if parsed is None:
+        return tables
+    resolver = Resolver(parsed)
     for logical_id, resource in parsed["Resources"].items():
-        properties = resource.get("Properties") or {}
-        schema = _schema(str(resource.get("Type")), properties)
+        schema = _schema(resource)
         if logical_id == TOOLKIT_TABLE or not schema:
             continue
-        name = properties.get("TableName", name_format.format(logical_id))
+        name = resource["Properties"].get("TableName", name_format.format(logical_id))
         # a table whose properties only a deployment knows is left out
         with contextlib.suppress(Unknown):
             parameters = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}
@@ -90,38 +82,34 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
     return tables
 
 
-def author_resources(directory: Path | None) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    """Return the buckets, queues and secrets that template.yaml declares, by type: each name, and the properties.
-
-    Args:
-        directory: the folder of the functions; the template is in its parent. None: there is no template.
+def author_resources(directory: Path | None) -> list[OwnResource]:
+    """Return the buckets, queues and secrets that template.yaml declares beside a directory of functions, if any.
 
     Raises:
         Problem: the template cannot be read.
     """
-    path = directory and template.find(directory)
-    found: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-    if path is None:
+    parsed = template.beside(directory) if directory else None
+    found: list[OwnResource] = []
+    if parsed is None:
         return found
-    parsed = template.read(path)
-    resolver = Resolver(parsed, key_arn="")
+    resolver = Resolver(parsed)
     for logical_id, resource in parsed["Resources"].items():
-        kind = str(resource.get("Type"))
-        if kind in TYPES and logical_id != TOOLKIT_BUCKET:
+        if resource["Type"] in TYPES and logical_id != TOOLKIT_BUCKET:
             # one whose properties only a deployment knows has its name alone
-            properties: dict[str, Any] = {}
+            properties: JSONObject = {}
             with contextlib.suppress(Unknown):
-                properties = resolver.value(resource.get("Properties") or {})
+                properties = resolver.value(resource["Properties"])
             with contextlib.suppress(Unknown):
-                found.setdefault(kind, []).append((str(resolver.name(logical_id)), properties))
+                found.append(OwnResource(resource["Type"], str(resolver.name(logical_id)), properties))
     return found
 
 
-def _schema(resource_type: str, properties: Mapping[str, Any]) -> dict[str, Any]:
+def _schema(resource: Resource) -> JSONObject:
     """Return the keys and indexes of a table as CreateTable takes them; {} if the resource is no table."""
-    if resource_type == "AWS::DynamoDB::Table":
+    properties = resource["Properties"]
+    if resource["Type"] == "AWS::DynamoDB::Table":
         return {name: properties[name] for name in SCHEMA_PROPERTIES if name in properties}
-    if resource_type == "AWS::Serverless::SimpleTable":
+    if resource["Type"] == "AWS::Serverless::SimpleTable":
         key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
         return {
             # SAM names types by a word, DynamoDB by its first letter

@@ -9,21 +9,20 @@ where template.yaml has a parameter for it, so a later deployment does not end i
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from mcp_functions_harness import parameter_changes, samconfig, template
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 KINDS = ("server", "function", "caller")
 STAGE = "$default"  # of an HTTP API that SAM makes
-# what AWS had before a stop: "50 100", the API's rate and burst, or "10" executions
-TAG = "mcp-functions-before"
+TAG = "mcp-functions-before"  # what AWS had: "50 100", the API's rate and burst, or "10" executions
 NO_LIMIT = "none"  # of a function: it had no executions reserved
 STOPPED_FUNCTIONS, STOPPED_CALLERS, LOG_CALLERS = "MCP_STOPPED_FUNCTIONS", "MCP_STOPPED_CALLERS", "MCP_LOG_CALLERS"
 CALLER = re.compile(r"\d{4}-\d\d\.[\w-]{16}")
@@ -43,16 +42,16 @@ UNWRITTEN = (
 )
 
 
+class _Api(NamedTuple):
+    id: str
+    tags: Mapping[str, str]
+
+
 class Stops:
     """What may be stopped of one deployed stack. No method calls CloudFormation."""
 
     def __init__(self, stack: str, session: boto3.Session) -> None:
-        """Make no call yet.
-
-        Args:
-            stack: the stack's name, which is in the names of its API and its functions.
-            session: the operator's credentials and Region.
-        """
+        """Make no call yet. The stack's name is in the names of its API and its functions."""
         self._stack = stack
         self._session: Any = session  # boto3's clients are typed by other packages
         self._lambda: Any = self._session.client("lambda")
@@ -74,11 +73,10 @@ class Stops:
     def start_server(self) -> Iterator[str]:
         """Admit requests as before the stop."""
         api = self._api()
-        before = str(api.get("Tags", {}).get(TAG, ""))
+        before = str(api.tags.get(TAG, ""))
         if not before:
-            stop(
-                f"mcp-functions did not stop {self._stack}; mcp-functions set … RequestsPerSecond= --now sets its rate"
-            )
+            remedy = "mcp-functions set … RequestsPerSecond= --now sets its rate"
+            raise Problem(f"mcp-functions did not stop {self._stack}; {remedy}")
         rate, burst = before.split()
         self._set_throttle(api, float(rate), int(burst))
         self.throttle = (rate, burst)
@@ -102,7 +100,7 @@ class Stops:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
             yield from self._tried(name, self._start(name))
-        # which a deployment may have written
+        # A deployment may have written it.
         yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)
 
     def _start(self, name: str) -> Iterator[str]:
@@ -131,7 +129,8 @@ class Stops:
         """Let every function refuse a caller."""
         for name, variables in self._variables().items():
             if not variables.get(LOG_CALLERS):
-                stop(f"{name} knows no callers by name, so nobody is stopped: mcp-functions set … LogCallers=on --now")
+                remedy = "mcp-functions set … LogCallers=on --now"
+                raise Problem(f"{name} knows no callers by name, so nobody is stopped: {remedy}")
         yield from self._write(STOPPED_CALLERS, caller, listed=True)
 
     def start_caller(self, caller: str) -> Iterator[str]:
@@ -156,54 +155,51 @@ class Stops:
     def _variables(self) -> dict[str, dict[str, str]]:
         """Return the variables of each function, by its name."""
         found = {name: self._lambda.get_function_configuration(FunctionName=name) for name in self._functions()}
-        return {
-            name: configuration.get("Environment", {}).get("Variables", {}) for name, configuration in found.items()
-        }
+        return {name: configured.get("Environment", {}).get("Variables", {}) for name, configured in found.items()}
 
-    def _api(self) -> dict[str, Any]:
+    def _api(self) -> _Api:
         pages = self._gateway.get_paginator("get_apis").paginate()
         apis = [api for page in pages for api in page["Items"] if api["Name"] == self._stack]
         if len(apis) != 1:
-            stop(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {self._session.region_name}")
-        api: dict[str, Any] = apis[0]
-        return api
+            where = self._session.region_name
+            raise Problem(f"there are {len(apis)} HTTP APIs named {self._stack}, not one, in {where}")
+        return _Api(apis[0]["ApiId"], apis[0].get("Tags", {}))
 
-    def _api_arn(self, api: dict[str, Any]) -> str:
+    def _api_arn(self, api: _Api) -> str:
         region = self._session.region_name
-        return f"arn:{self._session.get_partition_for_region(region)}:apigateway:{region}::/apis/{api['ApiId']}"
+        return f"arn:{self._session.get_partition_for_region(region)}:apigateway:{region}::/apis/{api.id}"
 
-    def _throttle(self, api: dict[str, Any]) -> tuple[str, str]:
-        settings = self._gateway.get_stage(ApiId=api["ApiId"], StageName=STAGE).get("DefaultRouteSettings", {})
+    def _throttle(self, api: _Api) -> tuple[str, str]:
+        settings = self._gateway.get_stage(ApiId=api.id, StageName=STAGE).get("DefaultRouteSettings", {})
         return f"{settings.get('ThrottlingRateLimit', 0):g}", f"{settings.get('ThrottlingBurstLimit', 0)}"
 
-    def _set_throttle(self, api: dict[str, Any], rate: float, burst: int) -> None:
+    def _set_throttle(self, api: _Api, rate: float, burst: int) -> None:
         settings = {"ThrottlingRateLimit": rate, "ThrottlingBurstLimit": burst}
-        self._gateway.update_stage(ApiId=api["ApiId"], StageName=STAGE, DefaultRouteSettings=settings)
+        self._gateway.update_stage(ApiId=api.id, StageName=STAGE, DefaultRouteSettings=settings)
 
     def _functions(self) -> list[str]:
         """Return the names of all functions; a stack's name has no "_", so no other stack's begin with these words."""
         pages = self._lambda.get_paginator("list_functions").paginate()
         names = [each["FunctionName"] for page in pages for each in page["Functions"]]
         found = sorted(name for name in names if name.startswith(f"{self._stack}_"))
-        return found or stop(f"there is no function whose name begins with {self._stack}_")
+        if not found:
+            raise Problem(f"there is no function whose name begins with {self._stack}_")
+        return found
 
     def _with_worker(self, folder: str) -> list[str]:
         own, worker = f"{self._stack}_{folder}", f"{self._stack}_{folder}-worker"
         names = [name for name in self._functions() if name in {own, worker}]
-        return names if own in names else stop(f"there is no function {own}")
+        if own not in names:
+            raise Problem(f"there is no function {own}")
+        return names
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is stopped or started.
+    """What is stopped or started."""
 
-    Attributes:
-        kind: one of `KINDS`.
-        name: the function's folder, or the caller's pseudonym; "" for the server.
-    """
-
-    kind: str
-    name: str
+    kind: str  # one of `KINDS`
+    name: str  # the function's folder, or the caller's pseudonym; "" for the server
 
     def check(self) -> None:
         """Check the name.
@@ -212,9 +208,9 @@ class Target:
             Problem: it is missing, too much, or no name of a caller.
         """
         if (self.kind == "server") is bool(self.name):
-            stop("mcp-functions stop server ENV, stop function ENV FOLDER, or stop caller ENV CALLER")
+            raise Problem("mcp-functions stop server ENV, stop function ENV FOLDER, or stop caller ENV CALLER")
         if self.kind == "caller" and not CALLER.fullmatch(self.name):
-            stop("a caller is named as in the log, like 2026-11.fbIZn1rBHzMDjVTr")
+            raise Problem("a caller is named as in the log, like 2026-11.fbIZn1rBHzMDjVTr")
 
     def call(self, stops: Stops, *, stopped: bool) -> Iterator[str]:
         """Make the calls of a stop, or of its end."""
@@ -226,14 +222,7 @@ class Target:
 
 
 def change(directory: Path, environment: str, target: Target, *, stopped: bool, now: bool) -> Iterator[str]:
-    """Stop or start something, and yield texts for the terminal.
-
-    Args:
-        directory: the project's folder.
-        environment: of samconfig.toml, e.g. "prod".
-        target: what.
-        stopped: whether to stop or to start.
-        now: whether to call AWS; otherwise only samconfig.toml changes.
+    """Stop or start something, and yield texts for the terminal. Without `now`, only samconfig.toml changes.
 
     Raises:
         Problem: a name is wrong, or AWS refuses a call.
@@ -242,26 +231,35 @@ def change(directory: Path, environment: str, target: Target, *, stopped: bool, 
     settings = samconfig.Environment(directory / samconfig.FILE, environment)
     throttle = ("", "")  # the defaults of the template
     if now:
-        try:
-            session = boto3.Session(profile_name=settings.setting("profile"), region_name=settings.setting("region"))
-            stops = Stops(str(settings.setting("stack_name")), session)
-            yield from target.call(stops, stopped=stopped)
-            throttle = stops.throttle
-        except (BotoCoreError, ClientError) as error:
-            stop(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}", after=error)
-        if stops.refused:
-            stop(HALFWAY.format(names=", ".join(stops.refused)))
-        if stopped:
-            yield PARTLY[target.kind]
+        throttle = yield from _call_aws(settings, target, stopped=stopped)
     parameter = PARAMETERS[target.kind]
-    if parameter not in template.read(directory / template.FILE).get("Parameters", {}):
+    if parameter not in template.read(directory / template.FILE)["Parameters"]:
         missing = UNWRITTEN.format(parameter=parameter)
-        yield missing if now else stop(missing)
+        if not now:
+            raise Problem(missing)
+        yield missing
         return
     words = _parameters(target, settings.parameters, stopped=stopped, throttle=throttle)
     yield from parameter_changes.change(directory, environment, words)
     if now:
         yield "That deployment is not needed now: the next one keeps what these calls did"
+
+
+def _call_aws(
+    settings: samconfig.Environment, target: Target, *, stopped: bool
+) -> Generator[str, None, tuple[str, str]]:
+    """Call AWS, and return the rate and burst that the API has after a start."""
+    try:
+        session = boto3.Session(profile_name=settings.setting("profile"), region_name=settings.setting("region"))
+        stops = Stops(str(settings.setting("stack_name")), session)
+        yield from target.call(stops, stopped=stopped)
+    except (BotoCoreError, ClientError) as error:
+        raise Problem(f"AWS refused a call, and samconfig.toml is as before: {first_line(error)}") from error
+    if stops.refused:
+        raise Problem(HALFWAY.format(names=", ".join(stops.refused)))
+    if stopped:
+        yield PARTLY[target.kind]
+    return stops.throttle
 
 
 def _parameters(target: Target, old: samconfig.Parameters, *, stopped: bool, throttle: tuple[str, str]) -> list[str]:

@@ -1,13 +1,54 @@
 """Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NotRequired, TypedDict
 
 import yaml
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions.protocol.wire_types import JSONObject, JSONValue
+from mcp_functions_harness.problems import Problem, first_line
 
 FILE = "template.yaml"
+FUNCTION = "AWS::Serverless::Function"
+
+
+class Parameter(TypedDict, total=False):
+    """What a template declares of a parameter."""
+
+    Type: str
+    Description: str
+    Default: JSONValue
+    AllowedValues: list[JSONValue]
+    AllowedPattern: str
+
+
+class Resource(TypedDict):
+    """A resource, with its properties as AWS documents them for its type."""
+
+    Type: str
+    Properties: JSONObject
+    Condition: NotRequired[str]
+    DependsOn: NotRequired[str | list[str]]
+    DeletionPolicy: NotRequired[str]
+    UpdateReplacePolicy: NotRequired[str]
+
+
+class Globals(TypedDict):
+    """The properties that SAM gives to every resource of a kind."""
+
+    Function: JSONObject
+
+
+class Template(TypedDict):
+    """A template. `parse` adds the required sections, empty, where the file leaves them out."""
+
+    Description: NotRequired[str]
+    Outputs: NotRequired[dict[str, JSONObject]]
+    Parameters: dict[str, Parameter]
+    Mappings: dict[str, dict[str, JSONObject]]
+    Conditions: dict[str, JSONValue]
+    Globals: Globals
+    Resources: dict[str, Resource]
 
 
 def _long_form(loader: yaml.SafeLoader, tag: str, node: yaml.Node) -> dict[str, Any]:
@@ -38,7 +79,17 @@ def find(directory: Path) -> Path | None:
     return path if path.is_file() else None
 
 
-def read(path: Path) -> dict[str, Any]:
+def beside(directory: Path) -> Template | None:
+    """Read the template beside a directory of functions; None if there is none.
+
+    Raises:
+        Problem: the file is not a template.
+    """
+    path = find(directory)
+    return read(path) if path else None
+
+
+def read(path: Path) -> Template:
     """Read a template.
 
     Raises:
@@ -47,7 +98,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         return parse(text(path))
     except ValueError as error:
-        stop(f"{path} is no template: {error}")
+        raise Problem(f"{path} is no template: {error}") from None
 
 
 def text(path: Path) -> str:
@@ -59,7 +110,7 @@ def text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        stop(f"there is no {path}: start in the folder of template.yaml and functions/", after=error)
+        raise Problem(f"there is no {path}: start in the folder of template.yaml and functions/") from error
 
 
 def line_of(path: Path, logical_id: str) -> int:
@@ -70,7 +121,7 @@ def line_of(path: Path, logical_id: str) -> int:
     return 0
 
 
-def parse(source: str) -> dict[str, Any]:
+def parse(source: str) -> Template:
     """Parse a template's text.
 
     Raises:
@@ -83,7 +134,16 @@ def parse(source: str) -> dict[str, Any]:
         place = f"line {mark.line + 1}: " if mark else ""
         reason = getattr(error, "problem", None) or first_line(error)
         raise ValueError(place + reason) from None  # the reason is all that PyYAML's error says
-    if isinstance(parsed, dict) and isinstance(parsed.get("Resources"), dict):
-        return parsed
-    nothing = "it has no Resources"
-    raise ValueError(nothing)
+    written = parsed.get("Resources") if isinstance(parsed, dict) else None
+    if not isinstance(written, dict):
+        raise ValueError("it has no Resources")  # noqa: TRY004 - as for what is not YAML
+    sections = {name: parsed.get(name) or {} for name in ("Parameters", "Mappings", "Conditions", "Globals")}
+    sections["Globals"]["Function"] = sections["Globals"].get("Function") or {}
+    # an entry of another form is no resource: `Fn::ForEach` has a list
+    resources = {name: entry for name, entry in written.items() if isinstance(entry, dict)}
+    for resource in resources.values():
+        resource["Type"] = str(resource.get("Type"))
+        resource["Properties"] = resource.get("Properties") or {}
+    complete: Any = {**parsed, **sections, "Resources": resources}
+    template: Template = complete
+    return template

@@ -50,7 +50,7 @@ def request(dialect: Dialect, method: str, params: Mapping[str, Any], path: str 
         headers |= {"mcp-name": params["name"]} if "name" in params else {}
     body = json.dumps(message).encode()
     http = HttpRequest("POST", path, tuple(headers.items()), body)
-    return event(http, path, Moment.at(time.time()))
+    return dict(event(http, path, Moment.at(time.time())))
 
 
 def result(response: Mapping[str, Any]) -> dict[str, Any]:

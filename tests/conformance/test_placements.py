@@ -28,7 +28,7 @@ def test_the_catalog_is_fresh() -> None:
 
 
 def test_both_placements_list_the_same_handlers() -> None:
-    many = generated.generate(HERE / "functions")
+    many: Any = generated.generate(HERE / "functions")
     with Functions(HERE / "one") as loaded:
         one: Mapping[str, Any] = Bundle(HERE / "functions" / "mcp" / FILE).add_to(
             catalog.build(loaded.by_folder["mcp"].handlers)
@@ -37,7 +37,8 @@ def test_both_placements_list_the_same_handlers() -> None:
 
 
 def test_every_handler_has_its_own_lambda() -> None:
-    folders = [folder for of in generated.generate(HERE / "functions")["functions"].values() for folder in of.values()]
+    listed = generated.folders(generated.generate(HERE / "functions"))
+    folders = [folder for names in listed.values() for folder in names.values()]
     assert sorted(folders) == sorted(app.parent.name for app in APPS if app.parent.name != "mcp")
 
 

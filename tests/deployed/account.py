@@ -23,8 +23,9 @@ import boto3
 import pytest
 
 from mcp_functions_harness.emulator import front, process
-from mcp_functions_harness.emulator.credentials import make_user
+from mcp_functions_harness.emulator.front import make_user
 from tests.deployed.certificate import write_certificate
+from tests.deployed.tls_front import tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -173,7 +174,7 @@ def running(folder: Path) -> Iterator[tuple[Emulator, int, Path]]:
     """Run MiniStack, with a front that answers for AWS's host names."""
     certificate = write_certificate(folder / "aws.pem", *HOSTS)
     started: list[Emulator] = []
-    with front.tls(lambda: started[0].address, certificate) as port:
+    with tls(lambda: started[0].address, certificate) as port:
         trusted = {"SSL_CERT_FILE": str(certificate), "EMULATOR_TLS_PORT": str(port)}
         with process.running(PYTHON, trusted) as emulator:
             started.append(emulator)

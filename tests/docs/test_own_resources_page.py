@@ -48,10 +48,10 @@ def add_page(directory: Path) -> None:
         if name:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             (directory / name).write_text(text, encoding="utf-8")
-    project_of_page = template.read(directory / "template.yaml")
+    project_of_page: Any = template.read(directory / "template.yaml")
     for kind, text in FENCED.findall(PAGE.text):
         if kind == "yaml":
-            block = template.parse(text)
+            block: Any = template.parse(text)
             for section in block.keys() & {"Parameters", "Resources"}:
                 project_of_page[section] |= block[section]
     (directory / "template.yaml").write_text(json.dumps(project_of_page), encoding="utf-8")

@@ -146,7 +146,7 @@ def code(functions: dict[str, Any]) -> str:
 def routes_of(*requests: dict[str, Any], functions: dict[str, Any] | None = None) -> list[str]:
     """Run requests through the function at the edge, and return where they go."""
     events = [{"version": "1.0", "context": {}, "viewer": {"ip": "192.0.2.7"}, "request": each} for each in requests]
-    known = catalog.read(ROOT / "functions")["functions"] if functions is None else functions
+    known: Any = catalog.read(ROOT / "functions")["functions"] if functions is None else functions
     done = subprocess.run(  # noqa: S603 - our own words
         [node.needed(), "-e", RUN, code(known)], input=json.dumps(events), capture_output=True, text=True, check=True
     )

@@ -22,7 +22,7 @@ ISSUER = Issuer(URL, RESOURCE, now=lambda: NOW)  # one key for all tests
 def authorize(header: str | None) -> dict[str, Any]:
     authorizer = JwtAuthorizer(URL, [RESOURCE, "app"], lambda: ISSUER.jwks, now=lambda: NOW)
     sent = (("Authorization", header),) if header is not None else ()
-    return authorizer.authorize(HttpRequest("POST", "/mcp", sent, b"{}"))
+    return dict(authorizer.authorize(HttpRequest("POST", "/mcp", sent, b"{}")))
 
 
 def refusal_of(header: str | None) -> HttpResponse:

@@ -21,7 +21,7 @@ JSON = (("Content-Type", "application/json"),)
 
 def event_of(*headers: tuple[str, str], body: bytes | None = None, target: str = "/mcp") -> dict[str, Any]:
     request = HttpRequest("POST", target, (("Host", "127.0.0.1:8000"), *headers), body, port=8000)
-    return event(request, target.partition("?")[0], MOMENT)
+    return dict(event(request, target.partition("?")[0], MOMENT))
 
 
 def test_a_post_becomes_exactly_this_event() -> None:

@@ -225,8 +225,8 @@ def test_a_partly_copied_block_is_reported_once_with_its_line(new_project: Path)
 
 def test_a_partly_copied_block_does_not_hide_the_complete_one(new_project: Path) -> None:
     project = checks.read(new_project)
-    copy = {"Type": "AWS::Serverless::Function", "Properties": {"CodeUri": "functions/book_flight/"}}
-    project.template["Resources"]["Copy"] = copy
+    copied = {"CodeUri": "functions/book_flight/"}
+    project.template["Resources"]["Copy"] = {"Type": "AWS::Serverless::Function", "Properties": copied}
     assert project.functions["book_flight"].logical_id == "BookFlight"
     assert [block.logical_id for block in project.partial] == ["Copy"]
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -318,7 +318,8 @@ def test_new_adds_a_function_to_every_file_that_lists_functions(
     project = checks.read(project_dir)
     assert checks.complaints(project) == []
     assert project.catalog == catalog.generate(project_dir / "functions")
-    assert project.catalog["functions"][listed][key] == "track_parcel"
+    folders: Any = project.catalog["functions"]
+    assert folders[listed][key] == "track_parcel"
     assert ("track_parcel" in project.asking) is (kind not in {"tool", "resource"})
     assert ("track_parcel" in project.keeping) is (kind in {"task", "single_use"})
     assert ("track_parcel" in project.workers) is (kind == "task")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from mcp_functions_harness.checks import Project
+    from mcp_functions_harness.template import Template
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = ROOT / "functions"
@@ -308,7 +309,7 @@ CLIENT = {"Type": "AWS::Cognito::UserPoolClient", "Properties": POOL}
 
 def test_the_checks_make_a_client_of_a_user_pool_wait_for_its_scopes(project: Project) -> None:
     def complaints_about(client: dict[str, Any]) -> list[str]:
-        changed = deepcopy(project.template)
+        changed: Any = deepcopy(project.template)
         changed["Resources"] |= {"Scopes": SERVER, "Desk": client}
         return checks.complaints(replace(project, template=changed))
 
@@ -356,7 +357,7 @@ def test_the_checks_apply_to_managed_policies_of_the_template(project: Project) 
     assert complaint.startswith("Add may use kms on RequestStateKey, beyond its own name")
 
 
-def _with_mistake(template: dict[str, Any], where: str, instead: object) -> dict[str, Any]:
+def _with_mistake(template: Template, where: str, instead: object) -> Template:
     slipped = deepcopy(template)
     first, *path = where.split(".")
     places: list[Any] = [slipped["Resources"]]

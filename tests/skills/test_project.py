@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from mcp_functions_harness import catalog, checks
+from mcp_functions_harness import catalog, checks, template
 from mcp_functions_harness.checks.project import Project
 from mcp_functions_harness.checks.routes import every_function_has_its_route_behind_the_authorizer
 from mcp_functions_harness.checks.skills import every_skill_can_be_served
@@ -36,8 +37,8 @@ def project(tmp_path: Path) -> Project:
     catalog.write(tmp_path / "functions", made)
     event = {"Type": "HttpApi", "Properties": {"ApiId": {"Ref": "HttpApi"}, "Path": "/mcp/pay", "Method": "ANY"}}
     function = {"CodeUri": "functions/pay/", "FunctionName": "x", "Events": {"Mcp": event}}
-    template = {"Resources": {"Pay": {"Type": "AWS::Serverless::Function", "Properties": function}}}
-    return Project(root=tmp_path, template=template, catalog=made, offering=frozenset({"pay"}))
+    written = json.dumps({"Resources": {"Pay": {"Type": "AWS::Serverless::Function", "Properties": function}}})
+    return Project(root=tmp_path, template=template.parse(written), catalog=made, offering=frozenset({"pay"}))
 
 
 def test_the_path_of_a_hidden_function_gives_it_away(project: Project) -> None:

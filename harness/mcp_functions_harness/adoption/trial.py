@@ -97,7 +97,7 @@ def _load(folder: Path, module: str, variable: str) -> Found:
     command = [*isolated, loading.__file__, str(folder / "task"), str(folder / "packages"), module, variable]
     variables = {name: value for name, value in {**os.environ, **environment.CREDENTIALS}.items() if value is not None}
     try:
-        ended = subprocess.run(  # noqa: S603 - the file that the user names
+        ended = subprocess.run(
             command,
             env=variables,
             cwd=folder / "task",

@@ -15,11 +15,11 @@ without a token, to ask which requests a web page may send (CORS preflight).
 import json
 import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
+from mcp_functions.protocol.event_types import Authorizer
 from mcp_functions_harness.api_gateway.authorizer import Denied, JwtAuthorizer
 from mcp_functions_harness.api_gateway.events import Moment, event
 from mcp_functions_harness.api_gateway.responses import INTERNAL_ERROR, response
@@ -51,17 +51,11 @@ class Route(NamedTuple):
 
 @dataclass(frozen=True)
 class Api:
-    """Answers HTTP requests with the functions of one stack.
-
-    Attributes:
-        lambdas: runs the functions.
-        authorizer: checks tokens, with AuthMode jwt or oauth; None: every request may pass.
-        has_sign_in: whether the routes of the sign-in front exist.
-    """
+    """Answers HTTP requests with the functions of one stack."""
 
     lambdas: Lambdas
-    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)
-    has_sign_in: bool = field(default=False, kw_only=True)
+    authorizer: JwtAuthorizer | None = field(default=None, kw_only=True)  # None: all may pass
+    has_sign_in: bool = field(default=False, kw_only=True)  # whether the sign-in front has routes
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one request as API Gateway does."""
@@ -69,17 +63,17 @@ class Api:
         route = self._find_route(request.method, path)
         if route is None or route.folder not in self.lambdas.folders:
             return json_response(404, {"message": "Not Found"})
-        claims = None  # of the caller's token
+        authorizer = None  # what it has read in the caller's token
         if self.authorizer and route.has_authorizer:
             try:
-                claims = self.authorizer.authorize(request)
+                authorizer = self.authorizer.authorize(request)
             except Denied as denied:
                 return denied.response
-        return self._invoke(request, route, claims)
+        return self._invoke(request, route, authorizer)
 
-    def _invoke(self, request: HttpRequest, route: Route, claims: Mapping[str, Any] | None) -> HttpResponse:
+    def _invoke(self, request: HttpRequest, route: Route, authorizer: Authorizer | None) -> HttpResponse:
         moment = Moment.at(time.time())
-        event_json = json.dumps(event(request, route.path, moment, claims, method=route.method), ensure_ascii=False)
+        event_json = json.dumps(event(request, route.path, moment, authorizer, method=route.method), ensure_ascii=False)
         payload = event_json.encode()
         if len(payload) > MAX_PAYLOAD:
             return json_response(413, {"message": "Request Entity Too Large"})

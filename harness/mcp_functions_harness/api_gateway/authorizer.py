@@ -11,12 +11,15 @@ AWS documents the `error_description` of a wrong audience only. The other descri
 
 import json
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
 from mcp_functions.oauth import json_web_tokens
+from mcp_functions.oauth.json_types import KeySet, TokenClaims
 from mcp_functions.oauth.json_web_tokens import BadToken
+from mcp_functions.protocol.event_types import Authorizer
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
 
 
@@ -31,21 +34,14 @@ class Denied(Exception):
 
 @dataclass(frozen=True)
 class JwtAuthorizer:
-    """Checks the access token of a request.
+    """Checks the access token of a request."""
 
-    Attributes:
-        issuer: the required `iss`.
-        audiences: a token's `aud` must have one of them.
-        jwks: returns the issuer's public keys, a JSON Web Key Set.
-        now: the clock, unix seconds.
-    """
+    issuer: str  # the required `iss`
+    audiences: Collection[str]  # a token's `aud` must have one of them
+    jwks: Callable[[], JSONObject]  # returns the issuer's public keys, a JSON Web Key Set
+    now: Callable[[], float] = field(default=time.time, kw_only=True)  # unix seconds
 
-    issuer: str
-    audiences: Collection[str]
-    jwks: Callable[[], Mapping[str, Any]]
-    now: Callable[[], float] = field(default=time.time, kw_only=True)
-
-    def authorize(self, request: HttpRequest) -> dict[str, Any]:
+    def authorize(self, request: HttpRequest) -> Authorizer:
         """Check the token of a request, and return the value of `requestContext.authorizer` in its event.
 
         Raises:
@@ -54,11 +50,10 @@ class JwtAuthorizer:
         token = _read_token(request)
         if not token:
             raise Denied(_unauthorized("Bearer"))
-        key_set: Any = self.jwks()
+        key_set = cast("KeySet", self.jwks())
         try:
             claims = json_web_tokens.verify(token, key_set)
         except BadToken as error:
-            # the response has the whole text of the error
             raise Denied(_invalid_token(str(error))) from None
         problem = self._find_problem(claims)
         if problem:
@@ -67,7 +62,7 @@ class JwtAuthorizer:
         # None: the routes of template.yaml require no scopes
         return {"jwt": {"claims": texts, "scopes": None}}
 
-    def _find_problem(self, claims: Mapping[str, Any]) -> str:
+    def _find_problem(self, claims: TokenClaims) -> str:
         """Return why the claims of a token are refused; "" if they are accepted."""
         now = self.now()
         if claims.get("iss") != self.issuer:
@@ -79,9 +74,7 @@ class JwtAuthorizer:
         if not _is_time(claims.get("exp")) or claims["exp"] <= now:
             return "the token has expired"
         for name in ("nbf", "iat"):
-            if name not in claims:
-                continue
-            if not _is_time(claims[name]) or claims[name] > now:
+            if name in claims and not (_is_time(claims[name]) and claims[name] <= now):
                 return "the token is not valid yet"
         return ""
 

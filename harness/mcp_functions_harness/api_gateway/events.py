@@ -18,7 +18,8 @@ from datetime import UTC, datetime
 from typing import Any, Self
 from urllib.parse import parse_qsl, unquote
 
-from mcp_functions.protocol.wire_types import JSONRPCMessage
+from mcp_functions.protocol.event_types import Authorizer, Event, RequestContext
+from mcp_functions.protocol.wire_types import JSONObject, JSONRPCMessage
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.environment import ACCOUNT
 from mcp_functions_harness.loopback import HttpRequest, json_object
@@ -46,13 +47,8 @@ class Moment:
 
 
 def event(
-    request: HttpRequest,
-    route: str,
-    moment: Moment,
-    authorizer: Mapping[str, Any] | None = None,
-    *,
-    method: str = "ANY",
-) -> dict[str, Any]:
+    request: HttpRequest, route: str, moment: Moment, authorizer: Authorizer | None = None, *, method: str = "ANY"
+) -> Event:
     """Make the event of one request.
 
     Args:
@@ -66,7 +62,7 @@ def event(
     raw_path, _, query = request.target.partition("?")
     path = unquote(raw_path)
     headers = _headers(request, moment)
-    made: dict[str, Any] = {
+    made: Event = {
         "version": "2.0",
         "routeKey": route_key,
         "rawPath": path,  # despite its name, the real service decodes it too
@@ -80,12 +76,12 @@ def event(
     parameters = _join_values(parse_qsl(query, keep_blank_values=True))
     if parameters:
         made["queryStringParameters"] = parameters
-    return made | _body(request.body, headers.get("content-type", ""))
+    return {**made, **_body(request.body, headers.get("content-type", ""))}
 
 
 def event_of_message(
-    message: JSONRPCMessage, route: str, moment: Moment, authorizer: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+    message: JSONRPCMessage, route: str, moment: Moment, authorizer: Authorizer | None = None
+) -> Event:
     """Make the event of a JSON-RPC request, with the headers that an MCP client sends; see `event`."""
     headers = (("Host", "localhost"), *messages.headers(message))
     body = json.dumps(message, ensure_ascii=False).encode()
@@ -106,7 +102,7 @@ def body_text(event_or_result: Mapping[str, Any]) -> str:
     return body
 
 
-def message_in(text: str) -> dict[str, Any]:
+def message_in(text: str) -> JSONObject:
     """Return the JSON-RPC message in a body; {} if there is none.
 
     The body may be a stream of server-sent events, one `data:` line for each message. The last one is the response.
@@ -118,13 +114,14 @@ def message_in(text: str) -> dict[str, Any]:
 
 
 def _context(
-    request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Mapping[str, Any] | None
-) -> dict[str, Any]:
+    request: HttpRequest, route_key: str, path: str, moment: Moment, authorizer: Authorizer | None
+) -> RequestContext:
     domain = re.sub(r":\d+$", "", request.header("host"))  # without the port
-    context: dict[str, Any] = {"accountId": ACCOUNT, "apiId": API_ID}
+    context: RequestContext = {"accountId": ACCOUNT, "apiId": API_ID}
     if authorizer is not None:
-        context["authorizer"] = dict(authorizer)
-    return context | {
+        context["authorizer"] = authorizer
+    return {
+        **context,
         "domainName": domain,
         "domainPrefix": domain.partition(".")[0],
         "http": {
@@ -164,7 +161,7 @@ def _join_values(pairs: list[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
-def _body(body: bytes | None, content_type: str) -> dict[str, Any]:
+def _body(body: bytes | None, content_type: str) -> Event:
     if body is None:
         return {"isBase64Encoded": False}
     media_type = content_type.partition(";")[0].strip().lower()

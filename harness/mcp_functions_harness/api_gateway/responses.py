@@ -20,12 +20,7 @@ INTERNAL_ERROR = HttpResponse(500, (("content-type", "application/json"),), b'{"
 
 
 def response(payload: bytes, moment: Moment) -> HttpResponse:
-    """Make the response of a function's result.
-
-    Args:
-        payload: the result as JSON.
-        moment: has the id of the request, which the response repeats.
-    """
+    """Make the response of a function's result, which is JSON. It repeats the id of the request in `moment`."""
     try:
         result = json.loads(payload)
     except ValueError:

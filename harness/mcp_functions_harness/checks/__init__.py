@@ -4,27 +4,21 @@ A check takes the project and yields complaints; each is one line that says what
 have other resources and routes too: no check looks at them.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from mcp_functions_harness import catalog
 from mcp_functions_harness.checks import (
     imports,
     invocations,
     own_policies,
-    parameters,
     permissions,
     routes,
     skills,
-    variables,
+    values,
 )
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
 from mcp_functions_harness.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 __all__ = ["CHECKS", "FOLDER", "Project", "all_complaints", "complaints", "pascal", "read"]
 
@@ -48,8 +42,8 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
     invocations.functions_time_out_before_their_callers,
     invocations.a_function_has_a_worker_if_and_only_if_it_has_tasks,
     imports.a_function_finds_on_lambda_what_it_imports,
-    variables.functions_know_the_variables_of_the_template,
-    parameters.every_parameter_has_a_value,
+    values.functions_know_the_variables_of_the_template,
+    values.every_parameter_has_a_value,
     skills.every_skill_can_be_served,
 )
 

@@ -6,14 +6,13 @@
 Only these two policies may reach the key and the table. A function's tag TAG limits each function to its own entries.
 """
 
-from __future__ import annotations
-
 import re
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypedDict
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness import fragments, template
 
 # the template that `init` writes, and additions to it
@@ -24,35 +23,47 @@ SEAL = "MaySeal"
 KEEP = "MayKeep"
 TABLE = {"Ref": "Table"}  # the table in a policy or a variable
 TAG = "mcp-function"  # the tag of a function and of its role; its value is the function's folder
-MAY_INVOKE: dict[str, Any] = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
+MAY_INVOKE = {"LambdaInvokePolicy": {"FunctionName": {"Fn::Sub": "${AWS::StackName}_"}}}
+
+
+class Statement(TypedDict, total=False):
+    """A statement of a policy: one value may stand where a list of one is meant."""
+
+    Effect: Literal["Allow", "Deny"]
+    Action: str | list[str]
+    NotAction: str | list[str]
+    Resource: object
+    NotResource: object
+    # the operator -> the condition key -> its values
+    Condition: dict[str, JSONObject]
 
 
 @cache
-def _scaffold_template() -> dict[str, Any]:
+def _scaffold_template() -> template.Template:
     text = PLACEHOLDER.sub("", (SCAFFOLD / "project/template.yaml.in").read_text(encoding="utf-8"))
     for name in ADDITIONS:
         text = fragments.insert(text, (SCAFFOLD / f"additions/{name}.yaml.in").read_text(encoding="utf-8"))
     return template.parse(text)
 
 
-def scaffold_properties(logical_id: str) -> dict[str, Any]:
+def scaffold_properties(logical_id: str) -> JSONObject:
     """Return the properties of a resource as `init` and `add` write it."""
-    return dict(_scaffold_template()["Resources"][logical_id]["Properties"])
+    return _scaffold_template()["Resources"][logical_id]["Properties"]
 
 
-def scaffold_worker(folder: str, function_id: str) -> dict[str, Any]:
+def scaffold_worker(folder: str, function_id: str) -> JSONObject:
     """Return the properties of a function's worker as `block` writes them."""
     text = (SCAFFOLD / "worker.yaml.in").read_text(encoding="utf-8")
     text = text.replace("@id@", function_id).replace("@name@", folder)
-    return dict(template.parse(f"Resources:\n{text}")["Resources"][f"{function_id}Worker"]["Properties"])
+    return template.parse(f"Resources:\n{text}")["Resources"][f"{function_id}Worker"]["Properties"]
 
 
-def scaffold_statements(policy: str) -> list[dict[str, Any]]:
+def scaffold_statements(policy: str) -> list[Statement]:
     """List the statements of MaySeal or MayKeep as `init` writes them."""
     return statements(scaffold_properties(policy)["PolicyDocument"])
 
 
-def statements(policies: object) -> list[dict[str, Any]]:
+def statements(policies: Any) -> list[Statement]:  # noqa: ANN401 - any JSON
     """List the statements of inline policies: for `!If`, of both branches; for the name of a policy, none."""
     match policies:
         case list():
@@ -61,24 +72,24 @@ def statements(policies: object) -> list[dict[str, Any]]:
             return statements([yes, no])
         case {"Statement": entries}:
             return statements(entries)
-        case dict() if "Effect" in policies:
+        case {"Effect": _}:
             return [policies]
     return []
 
 
-def actions(statement: dict[str, Any]) -> list[str]:
+def actions(statement: Statement) -> list[str]:
     """List a statement's actions."""
     return as_list(statement.get("Action", []))
 
 
-def resources(statement: dict[str, Any]) -> list[Any]:
+def resources(statement: Statement) -> list[Any]:
     """List a statement's resources. NotResource names only exceptions, so it counts as all resources."""
     if "NotResource" in statement:
         return ["*"]
     return as_list(statement.get("Resource", []))
 
 
-def has_action_of(statement: dict[str, Any], service: str) -> bool:
+def has_action_of(statement: Statement, service: str) -> bool:
     """Whether a statement has an action of a service, e.g. "kms"; NotAction counts as all actions."""
     if "NotAction" in statement:
         return True

@@ -18,8 +18,7 @@ from mcp_functions_harness.lambdas.functions import SIGN_IN, find
 from mcp_functions_harness.lambdas.modules import COMMON, IN_THE_RUNTIME, elsewhere, has_module
 
 LAYER = "AWS::Serverless::LayerVersion"
-# the layer of the code that functions share, as `block --write` names it
-COMMON_LAYER = "CommonLayer"
+COMMON_LAYER = "CommonLayer"  # of the code that functions share, as `block --write` names it
 RELATIVE = "."  # in the result of `imported`: stands for every relative import
 NOT_DEPLOYED = "has no block in template.yaml, so it is not deployed"
 

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from fnmatch import fnmatchcase
-from typing import Any
 
 from mcp_functions_harness.checks import iam
+from mcp_functions_harness.checks.iam import Statement
 from mcp_functions_harness.checks.project import Block, Project
 
 # service -> the logical id of its shared resource, and an example of the end of its ARN
@@ -34,7 +34,6 @@ POLICY_TEMPLATES = {
 }
 # A function that may change roles could give itself another tag or policy, and so open what other functions keep.
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
-# the one statement that lets Lambda assume a role
 TRUST = [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]
 # AWS's own policies with which a function may write its log; SAM adds the first to the roles that it makes
 LOGGING = (
@@ -138,7 +137,7 @@ def _opens_shared_resource(name: str, value: object) -> bool:
     return False
 
 
-def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
+def _complaints_about(block: Block, statement: Statement) -> Iterator[str]:
     """Complain if a statement opens roles, or the key, the table or the bucket."""
     roles = [resource for resource in iam.resources(statement) if iam.includes(resource, "", ROLE)]
     if roles and any(_allows(statement, action) for action in CHANGES_OF_ROLES):
@@ -157,7 +156,7 @@ def _complaints_about(block: Block, statement: dict[str, Any]) -> Iterator[str]:
             )
 
 
-def _allows(statement: dict[str, Any], action: str) -> bool:
+def _allows(statement: Statement, action: str) -> bool:
     """Whether a statement allows an action, such as "iam:TagRole"."""
     has_exceptions = "NotAction" in statement
     patterns = iam.as_list(statement["NotAction"]) if has_exceptions else iam.actions(statement)
@@ -165,7 +164,7 @@ def _allows(statement: dict[str, Any], action: str) -> bool:
     return is_listed != has_exceptions
 
 
-def _is_for_an_audience(statement: dict[str, Any]) -> bool:
+def _is_for_an_audience(statement: Statement) -> bool:
     """Whether a statement is that of MaySeal, with an audience instead of the function's name.
 
     An audience is a name under which several functions share their states. No function has such a name, so the

@@ -4,32 +4,23 @@ They are in the runtime, in the layer of dependencies, or in the function's requ
 is read from the packages that are installed on this machine.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
-# what the toolkit itself needs
 TOOLKIT_PACKAGES = Path(__file__).parent.parent / "scaffold" / "layer.txt"
-# in a project: the packages of all its functions
-REQUIREMENTS = "layers/dependencies/requirements.txt"
+REQUIREMENTS = "layers/dependencies/requirements.txt"  # of all functions of a project
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 EXTRAS = re.compile(r"\[([^\]]*)\]")  # of a requirement, as in name[one,two]
-# of a requirement that only an extra has
-EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")
+EXTRA_MARKER = re.compile(r"""extra\s*==\s*["']([^"']+)["']""")  # of what only an extra needs
 _installed = cache(metadata.packages_distributions)  # module -> the packages that install it
 
 
 def available_packages(root: Path, folder: str) -> set[str] | None:
-    """Return the packages that a function finds, with their dependencies.
+    """Return the packages that the function of a folder finds, with their dependencies.
 
     None means unknown: a line of a requirements.txt names no package, such as `-r other.txt`.
-
-    Args:
-        root: the folder of template.yaml.
-        folder: the function's folder.
     """
     lines = ["boto3"]  # the runtime has it
     for file in (TOOLKIT_PACKAGES, root / REQUIREMENTS, root / "functions" / folder / "requirements.txt"):

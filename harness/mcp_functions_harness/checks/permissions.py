@@ -1,10 +1,8 @@
 """Checks what a function may use: the KMS key, the table and the bucket, each under the function's own name.
 
-    policy    opens                    for a function that
-    MaySeal   the key                  asks its user: it encrypts the state of the call, and gives it to the client
-    MayKeep   the table, the bucket    writes to the table; this function needs MaySeal too
-
-"To seal" is to encrypt a state so that a client can neither read nor change it.
+policy    opens                    for a function that
+MaySeal   the key                  asks its user: it encrypts the state of the call, and gives it to the client
+MayKeep   the table, the bucket    writes to the table; this function needs MaySeal too
 """
 
 import json

@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import WORKER_SUFFIX
-from mcp_functions.protocol.wire_types import JSONValue
+from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 from mcp_functions_harness import catalog, environment, template
 from mcp_functions_harness.checks import iam
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, Functions
+from mcp_functions_harness.template import FUNCTION, Template
 
 FOLDER = "functions"
-FUNCTION = "AWS::Serverless::Function"
 
 
 class Block(NamedTuple):
@@ -26,10 +27,9 @@ class Block(NamedTuple):
 
     folder: str  # the folder of the code
     logical_id: str
-    properties: dict[str, Any]
+    properties: JSONObject
     role_id: str = ""  # the logical id of the role that it names itself; "" if SAM makes its role
-    # the properties of that role; a NamedTuple's default is never changed
-    role: dict[str, Any] = {}  # noqa: RUF012
+    role: JSONObject = {}  # noqa: RUF012 - the properties of that role, which nobody changes
 
     @property
     def is_worker(self) -> bool:
@@ -76,25 +76,22 @@ class Project:
     """The parts that must agree. Each frozenset has names of folders in functions/."""
 
     root: Path  # the folder of template.yaml and functions/
-    template: dict[str, Any]
-    catalog: dict[str, Any] = field(default_factory=dict)
+    template: Template
+    catalog: Catalog = field(default_factory=lambda: catalog.MISSING)
     folders: frozenset[str] = frozenset()  # folders with an app.py
     offering: frozenset[str] = frozenset()  # folders with a handler: usually all but functions/mcp
     asking: frozenset[str] = frozenset()  # folders with a handler that can ask the user
     keeping: frozenset[str] = frozenset()  # folders with a handler that writes to the table
 
-    def of_type(self, resource_type: str) -> dict[str, dict[str, Any]]:
+    def of_type(self, resource_type: str) -> dict[str, JSONObject]:
         """Return the properties of all resources of one type, by logical id."""
-        return {
-            logical_id: resource.get("Properties") or {}
-            for logical_id, resource in self.template["Resources"].items()
-            if resource.get("Type") == resource_type
-        }
+        resources = self.template["Resources"].items()
+        return {name: resource["Properties"] for name, resource in resources if resource["Type"] == resource_type}
 
     @property
-    def globals(self) -> dict[str, Any]:
+    def globals(self) -> JSONObject:
         """The properties that the template gives to every function."""
-        return dict(self.template.get("Globals", {}).get("Function", {}))
+        return self.template["Globals"]["Function"]
 
     def variable(self, name: str) -> JSONValue:
         """Return the value of an environment variable of every function; None if Globals does not set it."""
@@ -108,12 +105,12 @@ class Project:
     @property
     def hidden(self) -> frozenset[str]:
         """The folders whose handlers are all hidden from callers without their scopes."""
-        hidden = self.catalog.get("hidden", {})
+        hidden: JSONObject = {**self.catalog.get("hidden", {})}
         shown: set[str] = set()
         found: set[str] = set()
-        for list_name, names in self.catalog.get("functions", {}).items():
+        for list_name, names in catalog.folders(self.catalog).items():
             for name, folder in names.items():
-                (found if name in hidden.get(list_name, {}) else shown).add(folder)
+                (found if name in hidden.get(list_name, ()) else shown).add(folder)
         return frozenset(found - shown)
 
     @property
@@ -160,7 +157,7 @@ class Project:
             needed.remove("Events")  # it has no route of its own
         return [name for name in needed if not block.properties.get(name)]
 
-    def statements(self, block: Block) -> list[dict[str, Any]]:
+    def statements(self, block: Block) -> list[iam.Statement]:
         """List the statements that allow something in a function's policies: inline, and managed by this template.
 
         MaySeal and MayKeep are left out: `init` wrote them, and other checks read them.
@@ -191,9 +188,6 @@ class Project:
 
 def read(root: Path) -> Project:
     """Import every function of a project, and read its template and its catalog.
-
-    Args:
-        root: the folder of template.yaml and functions/.
 
     Raises:
         Problem: a file is missing, or a function does not load.

@@ -5,9 +5,9 @@ sign-in front. The API and the functions must agree on it.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from mcp_functions_harness import template
+from mcp_functions.protocol.wire_types import JSONObject
+from mcp_functions_harness import catalog, template
 from mcp_functions_harness.api_gateway.api import METADATA_OF_FUNCTION, METADATA_PATHS, SIGN_IN_PATHS
 from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Block, Project, pascal
@@ -67,7 +67,7 @@ def every_function_is_mcp_and_takes_http_alone(project: Project) -> Iterator[str
 
 def every_folder_is_listed(project: Project) -> Iterator[str]:
     """Check that catalog.json lists every folder, and no other."""
-    listed_folders = {folder for names in project.catalog.get("functions", {}).values() for folder in names.values()}
+    listed_folders = {folder for names in catalog.folders(project.catalog).values() for folder in names.values()}
     for folder in sorted(project.folders - project.plain - listed_folders - {FRONT_DOOR, SIGN_IN}):
         yield f"functions/{folder} offers nothing in functions/mcp/catalog.json: run make catalog"
     for folder in sorted(listed_folders - project.folders):
@@ -149,7 +149,7 @@ def clients_of_a_user_pool_wait_for_its_scopes(project: Project) -> Iterator[str
                 yield f"{logical_id} must have DependsOn: {server}, because its scopes may be those of {server}"
 
 
-def _enforced_mode(auth: dict[str, Any]) -> str:
+def _enforced_mode(auth: JSONObject) -> str:
     """Return the mode that an API enforces, by its property Auth; of an unknown authorizer, its name."""
     default = auth.get("DefaultAuthorizer")
     if default is None:
@@ -167,9 +167,9 @@ def _other_events(block: Block) -> dict[str, str]:
     return {name: event["Type"] for name, event in events if event and event["Type"] != ROUTE}
 
 
-def _routes(block: Block) -> dict[str, dict[str, Any]]:
+def _routes(block: Block) -> dict[str, JSONObject]:
     """Return the routes of a function by their keys, such as "ANY /mcp/add"."""
-    routes: dict[str, dict[str, Any]] = {}
+    routes: dict[str, JSONObject] = {}
     for event in (block.properties.get("Events") or {}).values():
         if event and event["Type"] == ROUTE:
             route = event.get("Properties", {})

@@ -1,22 +1,15 @@
 """`adopt`: makes a function of a server that was written with mcp or fastmcp."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from mcp_functions_harness.adoption import libraries, requirements, trial, writing
-from mcp_functions_harness.adoption.check import check_sources
+from mcp_functions_harness.adoption.check import Report, check_sources
 from mcp_functions_harness.adoption.sources import Sources
+from mcp_functions_harness.adoption.trial import Trial
 from mcp_functions_harness.problems import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.adoption.check import Report
-    from mcp_functions_harness.adoption.trial import Trial
 
 NOT_CARRIED_OVER = "\nNot carried over: notifications that lists or resources changed."
 NOT_LOADED = "it cannot be loaded ({}): its options are unknown"
@@ -58,22 +51,16 @@ def command(server: str, *, only_check: bool, into: Path | None, name: str | Non
         return 1
     tried = trial.run(sources, server_file.variable)
     report = check_sources(sources, tried.functions)
-    for finding in report.findings:
-        click.echo(f"{sources.shown(finding.file)}:{finding}")
-    complaints = list(_complaints(sources, tried, server_file.variable))
-    for text in complaints:
-        click.echo(f"{server_file.path}: {text}")
-    for module, place in sources.missing.items():
-        click.echo(NOT_INSTALLED.format(place, module))
-    _advise(report, server_file.variable)
+    lines = [f"{sources.shown(finding.file)}:{finding}" for finding in report.findings]
+    lines += [f"{server_file.path}: {text}" for text in _complaints(sources, tried, server_file.variable)]
+    for line in (*lines, *_advice(sources, report, server_file.variable)):
+        click.echo(line)
     if into is None or only_check:
-        return 1 if report.findings or complaints else 0
+        return 1 if lines else 0
     if tried.refused:
-        text = "adopt refuses this server: change the options above first"
-        raise Problem(text)
+        raise Problem("adopt refuses this server: change the options above first")
     if tried.failure or tried.lists_nothing:
-        text = f"{server_file.path} cannot be adopted, so nothing was written: the reason is above"
-        raise Problem(text)
+        raise Problem(f"{server_file.path} cannot be adopted, so nothing was written: the reason is above")
     click.echo(writing.write(sources, server_file.variable, tried.requirements, into, name))
     click.echo(NOT_CARRIED_OVER)
     return 0
@@ -106,13 +93,15 @@ def _functions_of(sources: Sources) -> set[str]:
     return {str(getattr(node, "name", "")) for node in tree.body}
 
 
-def _advise(report: Report, variable: str) -> None:
-    """Say which tools need `replay`, and what the check has not seen."""
+def _advice(sources: Sources, report: Report, variable: str) -> Iterator[str]:
+    """Say what is not installed, which tools need `replay`, and what the check has not seen."""
+    for module, place in sources.missing.items():
+        yield NOT_INSTALLED.format(place, module)
     if report.asking:
         tools = ", ".join(f'"{tool}"' for tool in report.asking)
         accepted = f"adopt({variable}, replay=[{tools}])"
-        click.echo(f"Refused until you accept that they run again in every round: {accepted}")
+        yield f"Refused until you accept that they run again in every round: {accepted}"
     if report.asking_in_two_ways:
-        click.echo(TWO_WAYS.format(", ".join(report.asking_in_two_ways)))
+        yield TWO_WAYS.format(", ".join(report.asking_in_two_ways))
     if report.unseen:
-        click.echo(NOT_SEEN.format(", ".join(report.unseen)))
+        yield NOT_SEEN.format(", ".join(report.unseen))

@@ -23,7 +23,7 @@ def _complete(context: click.Context, _parameter: click.Parameter, prefix: str) 
     if "functions" not in context.params:
         return []
     entries = catalog.read(context.params["functions"])
-    names = [entry["name"] for list_name in ("tools", "prompts") for entry in entries.get(list_name, ())]
+    names = [entry["name"] for entry in (*entries.get("tools", ()), *entries.get("prompts", ()))]
     return [name for name in names if name.startswith(prefix)]
 
 
@@ -32,8 +32,7 @@ def _read_pairs(_context: click.Context, _parameter: click.Parameter, words: Seq
     for word in words:
         key, equals, value = word.partition("=")
         if not equals:
-            wrong = f"write KEY=VALUE, not {word!r}."
-            raise click.BadParameter(wrong)
+            raise click.BadParameter(f"write KEY=VALUE, not {word!r}.")
         pairs[key] = value
     return pairs
 

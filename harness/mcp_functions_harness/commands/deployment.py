@@ -1,7 +1,7 @@
 """`auth`, `set`, `stop`, `start` and `doctor`: prepare a deployment of the project in this folder."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -30,11 +30,21 @@ def set_parameters(environment: str, words: Sequence[str], *, now: bool) -> None
         click.echo(line)
 
 
+def _of_target(function: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the arguments that name what is stopped or started."""
+    now = "Call AWS at once, without CloudFormation, whatever the stack's state."
+    for decorate in (
+        click.option("--now", is_flag=True, help=now),
+        click.argument("name", metavar="[FOLDER|CALLER]", default=""),
+        click.argument("environment", metavar="ENV"),
+        click.argument("kind", type=click.Choice(stops.KINDS)),
+    ):
+        function = decorate(function)
+    return function
+
+
 @click.command("stop")
-@click.argument("kind", type=click.Choice(stops.KINDS))
-@click.argument("environment", metavar="ENV")
-@click.argument("name", metavar="[FOLDER|CALLER]", default="")
-@click.option("--now", is_flag=True, help="Call AWS at once, without CloudFormation, whatever the stack's state.")
+@_of_target
 def stop(kind: str, environment: str, name: str, *, now: bool) -> None:
     """Stop the server, a function or a caller of an environment of samconfig.toml."""
     for line in stops.change(Path(), environment, stops.Target(kind, name), stopped=True, now=now):
@@ -42,10 +52,7 @@ def stop(kind: str, environment: str, name: str, *, now: bool) -> None:
 
 
 @click.command("start")
-@click.argument("kind", type=click.Choice(stops.KINDS))
-@click.argument("environment", metavar="ENV")
-@click.argument("name", metavar="[FOLDER|CALLER]", default="")
-@click.option("--now", is_flag=True, help="Call AWS at once, without CloudFormation, whatever the stack's state.")
+@_of_target
 def start(kind: str, environment: str, name: str, *, now: bool) -> None:
     """End a stop."""
     for line in stops.change(Path(), environment, stops.Target(kind, name), stopped=False, now=now):

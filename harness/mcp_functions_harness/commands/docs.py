@@ -1,19 +1,14 @@
 """`docs`: shows a page of the manual, rendered for a terminal, and as Markdown for a file or a pipe."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
 from mcp_functions_harness.manual import contents, links
 from mcp_functions_harness.terminal.safe_text import raw_stream
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 WIDTH = 100  # columns of a page; a longer line is hard to read
 NAMES = """\
@@ -58,7 +53,6 @@ def _listed() -> Iterator[str]:
 def _rendered(text: str) -> str:
     """Render Markdown; without rich, which the extra `local` installs, it stays Markdown."""
     try:
-        # of an extra
         from rich.console import Console
         from rich.markdown import Markdown
         from rich.theme import Theme

@@ -1,9 +1,6 @@
 """`emulator`: deploys the project's build into an AWS on this machine, and serves it until Ctrl-C."""
 
-from __future__ import annotations
-
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +9,7 @@ import click
 
 from mcp_functions_harness.commands import options
 from mcp_functions_harness.emulator import deployment, front, process
-from mcp_functions_harness.emulator.credentials import make_user
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 PORT = 8002
 ENVIRONMENT = Path(".venv-ministack")  # where the project's Makefile installs MiniStack
@@ -28,8 +24,7 @@ def command(port: int, config_env: str, *, patches: bool) -> None:
     """Deploy the build into an AWS on this machine (MiniStack), and serve it until Ctrl-C."""
     python = _python()
     if patches:
-        # our own words
-        subprocess.run([python, process.LAUNCHER, "--list"], check=True)  # noqa: S603
+        subprocess.run([python, process.LAUNCHER, "--list"], check=True)
         return
     with options.until_stopped() as is_stopped, process.running(python) as emulator:
         click.echo(f"MiniStack runs at {emulator.url}; sam deploy takes half a minute")
@@ -39,8 +34,7 @@ def command(port: int, config_env: str, *, patches: bool) -> None:
             click.echo(f"Deployed. Clients of MCP: {url} (each request is signed as the IAM user caller)")
             click.echo(f"Programs of AWS: export {exports}")
             click.echo("Ctrl-C stops it, and everything in it is gone")
-            while not is_stopped():
-                time.sleep(options.LOOK_SECONDS)
+            options.wait(is_stopped)
 
 
 def _python() -> Path:
@@ -48,11 +42,11 @@ def _python() -> Path:
     python = ENVIRONMENT / "bin/python"
     if not python.exists():
         install = f"python3.13 -m venv {ENVIRONMENT} && {ENVIRONMENT}/bin/pip install 'mcp-functions[emulator]'"
-        stop(f"there is no {ENVIRONMENT} with MiniStack: make emulated makes it, or: {install}")
+        raise Problem(f"there is no {ENVIRONMENT} with MiniStack: make emulated makes it, or: {install}")
     return python.absolute()
 
 
 def _caller(emulator: process.Emulator) -> front.Caller:
     session: Any = boto3.Session("test", "test", region_name=process.REGION)
-    credentials = make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
+    credentials = front.make_user(session.client("iam", endpoint_url=emulator.url), "caller", MAY_CALL)
     return front.Caller(credentials, process.REGION)

@@ -10,7 +10,7 @@ import click
 
 from mcp_functions_harness import next_event
 from mcp_functions_harness.commands import options
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 EVENTS = Path("events")
 TESTS = Path("tests/functions")
@@ -27,12 +27,11 @@ def write_events(names: Sequence[str]) -> int:
     tests = [TESTS / f"test_{name}.py" for name in names] or [TESTS]
     for path in tests:
         if not path.exists():
-            stop(f"there is no {path}: a test of the function records its conversation")
+            raise Problem(f"there is no {path}: a test of the function records its conversation")
     if find_spec("pytest") is None:
-        stop("pytest is not installed: pip install pytest")
+        raise Problem("pytest is not installed: pip install pytest")
     before = _read_events()
-    # our own words
-    process = subprocess.run([*PYTEST, *map(str, tests)], capture_output=True, text=True, check=False)  # noqa: S603
+    process = subprocess.run([*PYTEST, *map(str, tests)], capture_output=True, text=True, check=False)
     if process.returncode:
         click.echo(f"{process.stdout}{process.stderr}", nl=False)
         return 1
@@ -52,7 +51,7 @@ def fill_next(response: str, event: str) -> None:
     RESPONSE is what the Lambda returned, EVENT has {{requestState}} in its body; each is a file, or - for stdin.
     """
     if response == event == "-":
-        stop("only one of RESPONSE and EVENT can be -")
+        raise Problem("only one of RESPONSE and EVENT can be -")
     click.echo(next_event.fill(_read(response), _read(event)), nl=False)
 
 
@@ -61,7 +60,7 @@ def _read(name: str) -> str:
         with click.open_file(name, encoding="utf-8") as file:
             return str(file.read())
     except (OSError, UnicodeDecodeError) as error:
-        stop(f"{name} cannot be read: {first_line(error)}", after=error)
+        raise Problem(f"{name} cannot be read: {first_line(error)}") from error
 
 
 def _read_events() -> dict[Path, bytes]:

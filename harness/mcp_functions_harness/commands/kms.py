@@ -1,9 +1,6 @@
 """`kms`: serves KMS and DynamoDB for functions in containers (`sam local`), until Ctrl-C, both at one port."""
 
-from __future__ import annotations
-
 import contextlib
-import time
 from ipaddress import AddressValueError, IPv4Address
 from pathlib import Path
 
@@ -28,8 +25,7 @@ def _check_address(_context: click.Context, _parameter: click.Parameter, text: s
     except AddressValueError as error:
         raise click.BadParameter(str(error)) from error
     if address.is_unspecified:
-        everywhere = "that is every address of this machine: other machines must not reach the key"
-        raise click.BadParameter(everywhere)
+        raise click.BadParameter("that is every address of this machine: other machines must not reach the key")
     return text
 
 
@@ -61,5 +57,4 @@ def command(port: int, address: str) -> None:
 
         server.start(answer)
         click.echo(banner.kms(server.url, keys.arn))
-        while not is_stopped():
-            time.sleep(options.LOOK_SECONDS)
+        options.wait(is_stopped)

@@ -24,7 +24,7 @@ from mcp_functions_harness.inspection import explain, key_source
 from mcp_functions_harness.inspection.claims_check import RefusedRequest
 from mcp_functions_harness.inspection.key_source import KeySource
 from mcp_functions_harness.lambdas import functions
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 AWS_STAGE = "prod"  # the default stage with --key
 STDIN = "-"
@@ -97,7 +97,7 @@ def _make_request(chosen: OpenOptions) -> RefusedRequest:
         try:  # the server's reader, because the digest of the arguments is compared
             request["arguments"] = json_reader.loads(chosen["arguments"])
         except ParseError:
-            stop("--arguments is not JSON: give params.arguments as the client sent them, in quotes")
+            raise Problem("--arguments is not JSON: give params.arguments as the client sent them, in quotes") from None
     if chosen["nobody"]:
         request["principal"] = None
     if chosen["principal"]:
@@ -111,7 +111,7 @@ def _keys(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
         return _harness_key(chosen)
     service = chosen["service"]
     if not service:
-        stop("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
+        raise Problem("--key needs --service: a data key opens for one <stack>/<function>, or for a shared audience")
     scope = Scope(service, chosen["stage"] or AWS_STAGE, chosen["generation"])
     arns = [arn.strip() for value in chosen["key"] for arn in value.split(",")]
     return nullcontext(key_source.aws_keys(arns, scope))
@@ -126,6 +126,5 @@ def _harness_key(chosen: OpenOptions) -> AbstractContextManager[KeySource]:
     if not expected_service or chosen["functions"].is_dir():
         services += [f"{environment.STACK}/{app.parent.name}" for app in functions.find(chosen["functions"])]
     stage = chosen["stage"] or key_source.STAGE
-    # each once
     scopes = [Scope(service, stage, chosen["generation"]) for service in dict.fromkeys(services)]
     return key_source.local_key(STATE_DIR, scopes, scopes[0] if expected_service else None)

@@ -3,6 +3,7 @@
 import contextlib
 import importlib
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,8 +15,7 @@ from mcp_functions_harness.problems import not_installed
 
 USAGE = 2  # exit code for an error that the user can correct
 INTERRUPTED = 130  # exit code of a command that Ctrl-C ended
-# the pause between two questions of a block in `until_stopped` whether it is stopped
-LOOK_SECONDS = 0.2
+LOOK_SECONDS = 0.2  # the pause between two questions whether a command is stopped
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -39,11 +39,7 @@ DEBUG = click.Option(  # of every command
 )
 # options that several commands have
 functions = click.option(
-    "--functions",
-    type=click.Path(path_type=Path),
-    default=Path("functions"),
-    metavar="DIR",
-    help="Default: functions.",
+    "--functions", type=click.Path(path_type=Path), default=Path("functions"), metavar="DIR", help="Default: functions."
 )
 runtime = click.option("--runtime", is_flag=True, help="Run functions as processes of the real Lambda runtime.")
 
@@ -54,11 +50,7 @@ def is_debug() -> bool:
 
 
 def import_module(name: str, extra: str) -> ModuleType:
-    """Import a module of this package that needs packages of an extra.
-
-    Args:
-        name: the module's name without `mcp_functions_harness`.
-        extra: the extra of this project that installs the packages.
+    """Import a module of this package that needs packages of an extra of this project.
 
     Raises:
         Problem: they are not installed.
@@ -74,6 +66,12 @@ def complete_functions(context: click.Context, _parameter: click.Parameter, pref
     folder = Path(context.params.get("functions") or "functions")
     names = sorted(app.parent.name for app in folder.glob("*/app.py"))
     return [name for name in names if name.startswith(prefix)]
+
+
+def wait(is_stopped: Callable[[], bool]) -> None:
+    """Wait in a block of `until_stopped`."""
+    while not is_stopped():
+        time.sleep(LOOK_SECONDS)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,5 @@
 """`init`, `new`, `block`, `remove`, `add` and `catalog`: write a project and what it needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -36,11 +34,9 @@ def new(kind: str, name: str) -> None:
 def block(names: tuple[str, ...], *, kind: str | None, write: bool) -> None:
     """Print what template.yaml needs for a function, as its app.py is now. --write alone does it for all functions."""
     if not write and len(names) != 1:
-        message = "Name one function, or --write for all of them."
-        raise click.UsageError(message)
+        raise click.UsageError("Name one function, or --write for all of them.")
     if write and kind:
-        message = "--write reads functions/NAME/app.py: leave --kind out."
-        raise click.UsageError(message)
+        raise click.UsageError("--write reads functions/NAME/app.py: leave --kind out.")
     if write:
         click.echo(editing.write_blocks(PROJECT, names))
     else:
@@ -72,6 +68,6 @@ def write_catalog(functions: Path, *, only_check: bool) -> int:
         click.echo(banner.stale(differences) if differences else "the catalog is up to date")
         return 1 if differences else 0
     path = catalog.write(functions, generated)
-    count = sum(len(entries) for entries in generated["functions"].values())
+    count = sum(map(len, catalog.folders(generated).values()))
     click.echo(f"{path}: {count} {'handler' if count == 1 else 'handlers'}")
     return 0

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypedDict, Unpack
 
@@ -45,36 +46,33 @@ def command(
 ) -> None:
     """Serve every function until Ctrl-C."""
     outputs = options.import_module("terminal.outputs", extra="local")
-    if log == "json":
-        output = outputs.JsonOutput(sys.stdout)
-    else:
-        output = outputs.TextOutput(sys.stdout, show_answers=show_answers)
+    is_json = log == "json"
+    output = outputs.JsonOutput(sys.stdout) if is_json else outputs.TextOutput(sys.stdout, show_answers=show_answers)
+    debug = options.is_debug()
     harness = Harness(
-        functions,
-        reuse=not no_reuse,
-        debug=options.is_debug(),
-        on_log=output.write_log,
-        watcher=output,
-        **for_harness,
+        functions, reuse=not no_reuse, debug=debug, on_log=output.write_log, watcher=output, **for_harness
     )
     with options.until_stopped() as is_stopped, output.capture(), harness:
-        lines: list[str] = []
-        reloader = Reloader(harness, report=lines.append)
-        reloader.refresh_catalog()
-        output.write(
-            banner.text(harness.url, harness.functions, harness.issuer, harness.auth, skills.uris(harness.directory))
-        )
-        warnings = _missing_on_lambda(functions)
-        lines += warnings
-        while not is_stopped():
-            for line in lines:
-                output.write(line)
-            lines.clear()
-            time.sleep(LOOK_SECONDS)
-            if reloader.reload():
-                old_warnings = warnings
-                warnings = _missing_on_lambda(functions)
-                lines += [line for line in warnings if line not in old_warnings]
+        _serve(harness, output.write, is_stopped)
+
+
+def _serve(harness: Harness, write: Callable[[str], None], is_stopped: Callable[[], bool]) -> None:
+    """Write where the server is; then load saved files, and write what an author has to know, until the end."""
+    lines: list[str] = []
+    reloader = Reloader(harness, report=lines.append)
+    reloader.refresh_catalog()
+    write(banner.text(harness.url, harness.functions, harness.issuer, harness.auth, skills.uris(harness.directory)))
+    warnings = _missing_on_lambda(harness.directory)
+    lines += warnings
+    while not is_stopped():
+        for line in lines:
+            write(line)
+        lines.clear()
+        time.sleep(LOOK_SECONDS)
+        if reloader.reload():
+            old_warnings = warnings
+            warnings = _missing_on_lambda(harness.directory)
+            lines += [line for line in warnings if line not in old_warnings]
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:

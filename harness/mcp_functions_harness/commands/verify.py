@@ -1,14 +1,15 @@
 """`verify`: whether a server that was just deployed works."""
 
-import json
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Unpack
 
 import click
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions.settings import AUTH_MODES
 from mcp_functions_harness.commands import options
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.loopback import read_object
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification import verify
 from mcp_functions_harness.verification.options import Choices, Options
 
@@ -44,20 +45,17 @@ def command(
     return 1 if "FAILED" in outcomes else 0
 
 
-def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[str, JSONObject]]:
     """Return each tool with its arguments; the last tools may have none."""
     if len(arguments) > len(tools):
-        stop("--arguments belongs to a --tool")
+        raise Problem("--arguments belongs to a --tool")
     texts = [*arguments, *["{}"] * (len(tools) - len(arguments))]
     return [(name, _json_object("--arguments", text)) for name, text in zip(tools, texts, strict=True)]
 
 
-def _json_object(option: str, text: str) -> dict[str, Any]:
+def _json_object(option: str, text: str) -> JSONObject:
     """Read an option that is a JSON object."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if not isinstance(value, dict):
-        stop(f"{option} must be a JSON object, not {text!r}")
+    value = read_object(text)
+    if value is None:
+        raise Problem(f"{option} must be a JSON object, not {text!r}")
     return value

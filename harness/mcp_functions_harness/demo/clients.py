@@ -66,4 +66,4 @@ def typescript(root: Path) -> Client | str:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)  # noqa: S603
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)

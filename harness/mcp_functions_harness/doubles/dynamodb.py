@@ -8,18 +8,30 @@ An operation is a name, e.g. "PutItem"; its parameters and its result are dicts 
 import json
 from collections.abc import Callable, Mapping
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, NotRequired, TypeAlias, TypedDict
 
 from mcp_functions.aws.errors import ClientError
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.doubles.moto_service import OK, Protocol
 from mcp_functions_harness.environment import ACCOUNT, REGION
-from mcp_functions_harness.loopback import HttpRequest, HttpResponse
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, read_object
 from mcp_functions_harness.problems import not_installed
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
 PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
 # (operation, parameters) -> result
 Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+
+
+class TableParameters(TypedDict):
+    """The parameters of `CreateTable`."""
+
+    TableName: str
+    BillingMode: str
+    AttributeDefinitions: list[dict[str, str]]
+    KeySchema: list[dict[str, str]]
+    GlobalSecondaryIndexes: NotRequired[list[JSONObject]]
+    LocalSecondaryIndexes: NotRequired[list[JSONObject]]
 
 
 class DynamoDbApi:
@@ -36,14 +48,14 @@ class DynamoDbApi:
         if not request.is_signed:
             return _error_response(ClientError("MissingAuthenticationTokenException"))
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
+        params = read_object(request.body or b"")
+        if params is None:
+            return _error_response(ClientError("SerializationException"))
         try:
-            params = json.loads(request.body or b"")
-            if not isinstance(params, dict):
-                return _error_response(ClientError("SerializationException"))
             with self._lock:
                 result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
-        # the body is not JSON, or moto expects another type in it
+        # moto expects another type in the parameters
         except (ValueError, AttributeError):
             return _error_response(ClientError("SerializationException"))
         except ClientError as error:
@@ -53,17 +65,13 @@ class DynamoDbApi:
 class Moto:
     """DynamoDB with some tables, called with an operation and its parameters."""
 
-    def __init__(self, *tables: Mapping[str, Any]) -> None:
+    def __init__(self, *tables: TableParameters) -> None:
         """Create the tables.
-
-        Args:
-            tables: the parameters of `CreateTable` for each table.
 
         Raises:
             Problem: moto is not installed.
         """
         try:
-            # takes a second to import
             from moto.dynamodb.models import DynamoDBBackend
             from moto.dynamodb.responses import DynamoHandler
         except ModuleNotFoundError as error:
@@ -95,7 +103,7 @@ class Moto:
         return result
 
 
-def table(name: str) -> dict[str, Any]:
+def table(name: str) -> TableParameters:
     """Return the parameters of `CreateTable` for the toolkit's table, as in template.yaml."""
     return {
         "TableName": name,
@@ -106,5 +114,4 @@ def table(name: str) -> dict[str, Any]:
 
 
 def _error_response(error: ClientError) -> HttpResponse:
-    body = {"__type": f"{PROTOCOL.target}#{error.code}", "message": error.code}
-    return PROTOCOL.response(error.status or 500, json.dumps(body))
+    return PROTOCOL.error(error.status or 500, f"{PROTOCOL.target}#{error.code}", error.code)

@@ -14,7 +14,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 FILE = "kms.json"
 KEY_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")  # a UUID
@@ -30,10 +30,7 @@ class StoredKey:
 
 
 def load(state_dir: Path) -> StoredKey:
-    """Read the project's key, or create it.
-
-    Args:
-        state_dir: the harness's folder, created if it is missing.
+    """Read the project's key from the harness's folder, or create it there.
 
     Raises:
         Problem: the file cannot be read or written, or is damaged.
@@ -44,7 +41,7 @@ def load(state_dir: Path) -> StoredKey:
             _create(file)
         text = file.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        stop(f"{file} cannot be read or created: {type(error).__name__}", after=error)
+        raise Problem(f"{file} cannot be read or created: {type(error).__name__}") from error
     return _parse(text, file)
 
 
@@ -56,7 +53,7 @@ def _parse(text: str, file: Path) -> StoredKey:
             return key
     except (ValueError, TypeError, KeyError):
         pass  # the file is damaged, too
-    raise Problem(message=f"{file} is damaged: delete it to get a new key; conversations begun before must start again")
+    raise Problem(f"{file} is damaged: delete it to get a new key; conversations begun before must start again")
 
 
 def _create(file: Path) -> None:

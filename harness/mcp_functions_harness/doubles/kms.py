@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from mcp_functions_harness.doubles.moto_service import OK, Protocol
 from mcp_functions_harness.environment import ACCOUNT, REGION
+from mcp_functions_harness.loopback import read_object
 from mcp_functions_harness.problems import not_installed
 
 if TYPE_CHECKING:
     from moto.kms.models import Key, KmsBackend
 
+    from mcp_functions.protocol.wire_types import JSONObject
     from mcp_functions_harness.doubles.keyfile import StoredKey
     from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 
@@ -38,19 +40,10 @@ PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 class KmsError(Exception):
     """An error of KMS; `code` is its name in the API."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str = "") -> None:
         """Take the code and the message."""
         super().__init__(message)
         self.code = code
-
-
-def refuse(code: str, message: str = "") -> NoReturn:
-    """Refuse a request.
-
-    Raises:
-        KmsError: always.
-    """
-    raise KmsError(code, message)
 
 
 class KmsApi:
@@ -67,7 +60,6 @@ class KmsApi:
             Problem: moto is not installed.
         """
         try:
-            # `catalog` and `next` need not import it
             from moto.kms.models import KmsBackend
             from moto.kms.responses import KmsResponse
         except ModuleNotFoundError as error:
@@ -88,26 +80,26 @@ class KmsApi:
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
         operation = request.header("x-amz-target").removeprefix(PROTOCOL.target)
+        if not request.is_signed:
+            return PROTOCOL.error(400, "MissingAuthenticationTokenException", "")
         try:
-            if not request.is_signed:
-                refuse("MissingAuthenticationTokenException")
             return self._run(operation, _read_params(operation, request.body))
         except KmsError as error:
-            return _error_response(400, error.code, str(error))
+            return PROTOCOL.error(400, error.code, str(error))
 
-    def _run(self, operation: str, params: dict[str, Any]) -> HttpResponse:
+    def _run(self, operation: str, params: JSONObject) -> HttpResponse:
         self._check_keys(operation, params)
         try:
             status, body = PROTOCOL.ask(self._response, operation, _for_moto(params))
         except NotImplementedError:
-            refuse("UnknownOperationException")
+            raise KmsError("UnknownOperationException") from None
         except Exception as error:  # noqa: BLE001 - moto raises any exception
-            return _error_response(500, "KMSInternalException", type(error).__name__)
+            return PROTOCOL.error(500, "KMSInternalException", type(error).__name__)
         if operation == "Decrypt" and status != OK and not self._names_unknown_key(params):
-            refuse("InvalidCiphertextException")
+            raise KmsError("InvalidCiphertextException")
         return PROTOCOL.response(status, body)
 
-    def _check_keys(self, operation: str, params: dict[str, Any]) -> None:
+    def _check_keys(self, operation: str, params: JSONObject) -> None:
         """Refuse a request for a key that it may not use."""
         if operation not in CRYPTOGRAPHIC or self._names_unknown_key(params):
             return  # moto reports an unknown key as AWS does
@@ -115,19 +107,19 @@ class KmsApi:
         if operation == "Decrypt":
             key = self._backend.keys.get(_ciphertext(params)[:KEY_ID_BYTES].decode("latin-1"))
             if key and named_key and key is not named_key:
-                refuse(
+                raise KmsError(
                     "IncorrectKeyException",
                     "The key ID in the request does not identify a CMK that can perform this operation.",
                 )
         if key and key.key_state == "PendingDeletion":
-            refuse("KMSInvalidStateException", f"{key.arn} is pending deletion.")
+            raise KmsError("KMSInvalidStateException", f"{key.arn} is pending deletion.")
         if key and not key.enabled:
-            refuse("DisabledException", f"{key.arn} is disabled.")
+            raise KmsError("DisabledException", f"{key.arn} is disabled.")
 
-    def _names_unknown_key(self, params: dict[str, Any]) -> bool:
+    def _names_unknown_key(self, params: JSONObject) -> bool:
         return bool(params.get("KeyId")) and self._named_key(params) is None
 
-    def _named_key(self, params: dict[str, Any]) -> Key | None:
+    def _named_key(self, params: JSONObject) -> Key | None:
         """Find the key that a request names by its id, its ARN or an alias; None if there is no such key or name."""
         try:
             return self._backend.keys.get(self._backend.any_id_to_key_id(str(params.get("KeyId"))))
@@ -146,28 +138,25 @@ def _install(backend: KmsBackend, stored: StoredKey) -> str:
     return str(key.arn)
 
 
-def _read_params(operation: str, body: bytes | None) -> dict[str, Any]:
+def _read_params(operation: str, body: bytes | None) -> JSONObject:
     """Read the parameters of a request, and refuse those that AWS refuses."""
-    try:
-        params = json.loads(body or b"{}")
-    except ValueError:
-        params = None
-    if not isinstance(params, dict):
-        refuse("SerializationException")
+    params = read_object(body or b"{}")
+    if params is None:
+        raise KmsError("SerializationException")
     for name in CONTEXT_PARAMETERS:
         context = params.get(name) or {}
         if not isinstance(context, dict) or not all(isinstance(value, str) for value in context.values()):
-            refuse("SerializationException")
+            raise KmsError("SerializationException")
         if len(json.dumps(context)) > MAX_CONTEXT:
-            refuse("ValidationException", "the encryption context is too long")
+            raise KmsError("ValidationException", "the encryption context is too long")
     if operation == "Decrypt" and not 1 <= len(_ciphertext(params)) <= MAX_CIPHERTEXT:
         allowed = f"have length greater than or equal to 1 and less than or equal to {MAX_CIPHERTEXT}"
         detected = "1 validation error detected: Value at 'ciphertextBlob' failed to satisfy constraint"
-        refuse("ValidationException", f"{detected}: Member must {allowed}")
+        raise KmsError("ValidationException", f"{detected}: Member must {allowed}")
     return params
 
 
-def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
+def _for_moto(params: JSONObject) -> JSONObject:
     """Copy the parameters as moto needs them."""
     changed = dict(params)
     for name in CONTEXT_PARAMETERS:
@@ -179,13 +168,9 @@ def _for_moto(params: dict[str, Any]) -> dict[str, Any]:
     return changed
 
 
-def _ciphertext(params: dict[str, Any]) -> bytes:
+def _ciphertext(params: JSONObject) -> bytes:
     """Return the ciphertext of a request; b"" if it is missing, or not base64."""
     try:
         return base64.b64decode(params.get("CiphertextBlob") or "")
     except (TypeError, ValueError):
         return b""
-
-
-def _error_response(status: int, code: str, message: str) -> HttpResponse:
-    return PROTOCOL.response(status, json.dumps({"__type": code, "message": message}))

@@ -34,13 +34,16 @@ class Protocol(NamedTuple):
 
     def ask(self, responses: type[BaseResponse], operation: str, request: Mapping[str, Any]) -> tuple[int, str]:
         """Call one operation of moto's `responses`; return the HTTP status, and the body, which is JSON."""
-        # moto takes half a second to import
         from moto.core.request import Request
 
         headers = {"X-Amz-Target": f"{self.target}{operation}", "Content-Type": self._content_type}
         url = f"https://{self.service}.{REGION}.amazonaws.com/"
         status, _headers, body = responses.dispatch(Request.from_primitives("POST", url, headers, json.dumps(request)))
         return int(status), str(body)
+
+    def error(self, status: int, code: str, message: str) -> HttpResponse:
+        """Make the response of an error."""
+        return self.response(status, json.dumps({"__type": code, "message": message}))
 
     def response(self, status: int, body: str) -> HttpResponse:
         """Make an HTTP response of a JSON text."""

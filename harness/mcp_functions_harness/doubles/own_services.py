@@ -5,26 +5,31 @@
 All services have one address. The request's signature names the service, e.g. "…/us-east-1/sqs/aws4_request".
 """
 
-from __future__ import annotations
-
 import re
+from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness.environment import ACCOUNT, REGION
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 from mcp_functions_harness.problems import not_installed
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-MAX_REQUEST = 8 * 1024 * 1024  # bytes
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")
-# which our server writes itself
+# Our server writes them itself.
 HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}
-# the resource's type -> its service
-TYPES = {"AWS::S3::Bucket": "s3", "AWS::SQS::Queue": "sqs", "AWS::SecretsManager::Secret": "secretsmanager"}
+TYPES = ("AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret")
+QUEUE_ATTRIBUTES = ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod", "FifoQueue")
+UNSET = "local"  # the value of a secret that a deployment generates
+
+
+class OwnResource(NamedTuple):
+    """A resource that a template declares."""
+
+    type: str  # one of `TYPES`
+    name: str
+    properties: JSONObject
 
 
 class OwnServices:
@@ -33,12 +38,8 @@ class OwnServices:
     moto keeps its services for the whole process, so the last object that was made has them.
     """
 
-    def __init__(self, resources: Mapping[str, Sequence[tuple[str, Mapping[str, Any]]]]) -> None:
-        """Make the resources.
-
-        Args:
-            resources: by type, as in `TYPES`: the name of each resource and its properties.
-        """
+    def __init__(self, resources: Sequence[OwnResource]) -> None:
+        """Serve these resources."""
         self._lock = Lock()
         self._resources = resources
         self.reset()
@@ -59,7 +60,6 @@ class OwnServices:
 
     def _make(self) -> None:
         try:
-            # takes a second to import
             from moto.backends import get_backend
         except ModuleNotFoundError as error:
             raise not_installed(error, "local") from error
@@ -67,25 +67,21 @@ class OwnServices:
         backends: Any = {name: get_backend(name) for name in SERVICES}  # type: ignore[call-overload]
         for backend in backends.values():
             backend.reset()
-        for name, _properties in self._resources.get("AWS::S3::Bucket", ()):
-            backends["s3"][ACCOUNT]["aws"].create_bucket(name, REGION)
-        for name, properties in self._resources.get("AWS::SQS::Queue", ()):
-            attributes = {key: str(value) for key, value in properties.items() if key in QUEUE_ATTRIBUTES}
-            backends["sqs"][ACCOUNT][REGION].create_queue(name, region=REGION, **attributes)
-        for name, properties in self._resources.get("AWS::SecretsManager::Secret", ()):
-            value = str(properties.get("SecretString", UNSET))
-            secrets = backends["secretsmanager"][ACCOUNT][REGION]
-            secrets.create_secret(name, value, None, None, None, None, None, [], force_overwrite=True)
+        for resource_type, name, properties in self._resources:
+            if resource_type == "AWS::S3::Bucket":
+                backends["s3"][ACCOUNT]["aws"].create_bucket(name, REGION)
+            elif resource_type == "AWS::SQS::Queue":
+                attributes = {key: str(value) for key, value in properties.items() if key in QUEUE_ATTRIBUTES}
+                backends["sqs"][ACCOUNT][REGION].create_queue(name, region=REGION, **attributes)
+            else:
+                value = str(properties.get("SecretString", UNSET))
+                secrets = backends["secretsmanager"][ACCOUNT][REGION]
+                secrets.create_secret(name, value, None, None, None, None, None, [], force_overwrite=True)
         self._is_made = True
-
-
-QUEUE_ATTRIBUTES = ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod", "FifoQueue")
-UNSET = "local"  # the value of a secret that a deployment generates
 
 
 def _ask_moto(service: str, request: HttpRequest) -> HttpResponse:
     """Give moto a request as if its client had sent it to AWS."""
-    # takes long to import, as moto does
     from botocore.awsrequest import AWSPreparedRequest
     from moto.core.botocore_stubber import BotocoreStubber
 

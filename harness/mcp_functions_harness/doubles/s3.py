@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import RLock
-from typing import Literal, NoReturn, TypeAlias
+from typing import Literal, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from mcp_functions.protocol.errors import McpError, Misconfigured, TemporarilyUnavailable
@@ -90,8 +90,7 @@ class MemoryBucket:
     def put(self, key: str, body: bytes) -> None:
         """Write an object."""
         if not 0 < len(key.encode()) <= MAX_KEY_BYTES:
-            message = "blobs:KeyTooLongError"
-            raise Misconfigured(message)
+            raise Misconfigured("blobs:KeyTooLongError")
         with self._operation("put", key):
             self.objects[key] = bytes(body)
 
@@ -116,10 +115,10 @@ class MemoryBucket:
             if fault == "late":
                 raise ObjectNotFound
             if fault and fault != "lost":
-                _raise(fault)
+                raise _error_of(fault)
             yield
             if fault:
-                _raise(fault)
+                raise _error_of(fault)
 
 
 def _path(request: HttpRequest) -> str:
@@ -127,9 +126,9 @@ def _path(request: HttpRequest) -> str:
     return unquote(urlsplit(request.target).path).removeprefix("/")
 
 
-def _raise(fault: str) -> NoReturn:
+def _error_of(fault: str) -> McpError:
     error, reason = FAULTS[fault]
-    raise error(reason)
+    return error(reason)
 
 
 def _response(status: int, body: bytes = b"") -> HttpResponse:

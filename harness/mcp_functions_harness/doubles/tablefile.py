@@ -12,7 +12,7 @@ from typing import Any
 
 from mcp_functions.aws.errors import ClientError
 from mcp_functions_harness.doubles.dynamodb import Operate
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 FILE = "table.sqlite"
 WRITES = ("PutItem", "UpdateItem", "DeleteItem")
@@ -28,11 +28,7 @@ class TableFile:
     """The file, open until `close`. Two harnesses of one project may have it open."""
 
     def __init__(self, state_dir: Path, *, now: float) -> None:
-        """Open the file, or create it, and delete expired items.
-
-        Args:
-            state_dir: the harness's existing folder.
-            now: unix seconds.
+        """Open the file in the harness's folder, or create it, and delete what has expired at `now` (unix seconds).
 
         Raises:
             Problem: the file cannot be read or written, or is damaged.
@@ -46,10 +42,8 @@ class TableFile:
             with self._file:
                 self._file.execute("DELETE FROM items WHERE expires < ?", (int(now),))
         except (OSError, sqlite3.Error) as error:
-            stop(
-                f"{file} cannot be used ({error}): delete it; questions and tasks begun before must start again",
-                after=error,
-            )
+            lost = "delete it; questions and tasks begun before must start again"
+            raise Problem(f"{file} cannot be used ({error}): {lost}") from error
 
     def items(self) -> Iterator[dict[str, Any]]:
         """Read every item, as DynamoDB's JSON."""
@@ -70,8 +64,7 @@ class TableFile:
                     row = (key, json.dumps(item), item.get("expires", {}).get("N"))
                     self._file.execute("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", row)
         except sqlite3.Error:  # the disk is full, or another harness takes too long
-            code = "InternalServerError"
-            raise ClientError(code, 500) from None  # AWS would not tell the function more
+            raise ClientError("InternalServerError", 500) from None
 
     def close(self) -> None:
         """Close the file."""

@@ -1,23 +1,18 @@
 """`sam deploy` of the project's build into an emulator, as its administrator."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import boto3
 
 from mcp_functions_harness import samconfig
-from mcp_functions_harness.emulator.process import REGION
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.emulator.process import REGION, Emulator
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification.stack import ENDPOINT
-
-if TYPE_CHECKING:
-    from mcp_functions_harness.emulator.process import Emulator
 
 BUILD = Path(".aws-sam/build/template.yaml")
 # where the project's Makefile installs it; its variable SAM may name another
@@ -27,22 +22,18 @@ NO_FILES = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.dev
 
 
 def deploy(emulator: Emulator, environment: str) -> str:
-    """Deploy the build of the project in this folder, and return the URL that the stack puts out.
-
-    Args:
-        emulator: where to.
-        environment: a table of samconfig.toml, e.g. "default".
+    """Deploy the build of the project in this folder, as samconfig.toml has the environment; return the endpoint's URL.
 
     Raises:
         Problem: there is no build or no SAM CLI, or the deployment fails.
     """
     if not BUILD.exists():
-        stop(f"there is no {BUILD}: run sam build (make build)")
+        raise Problem(f"there is no {BUILD}: run sam build (make build)")
     sam = os.environ.get("SAM") or shutil.which("sam") or (str(OWN_SAM) if OWN_SAM.exists() else "")
     if not sam:
-        stop("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
+        raise Problem("there is no SAM CLI: make build installs it, or: pipx install aws-sam-cli")
     own = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
-    done = subprocess.run(  # noqa: S603 - our own words
+    done = subprocess.run(
         [*shlex.split(sam), "deploy", *QUIET, "--config-env", environment],
         env={**own, **NO_FILES, **emulator.environment},
         capture_output=True,
@@ -50,7 +41,7 @@ def deploy(emulator: Emulator, environment: str) -> str:
         check=False,
     )
     if done.returncode:
-        stop(f"sam deploy fails:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
+        raise Problem(f"sam deploy fails:\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     name = str(samconfig.Environment(Path(samconfig.FILE), environment).setting("stack_name"))
     session: Any = boto3.Session("test", "test", region_name=REGION)
     cloudformation = session.client("cloudformation", endpoint_url=emulator.url)

@@ -1,36 +1,25 @@
-"""The ways into the emulator over HTTP.
+"""http://127.0.0.1:PORT/mcp for clients that cannot sign: each request is sent on with the signature of an IAM user."""
 
-Front       http://127.0.0.1:PORT/mcp for clients that cannot sign: it signs each request as an IAM user
-TlsFront    port 443 of AWS's host names, for processes that import `names`
-"""
-
-from __future__ import annotations
-
-import ssl
-import threading
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPSConnection
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from botocore.credentials import Credentials
+from mcp_functions.protocol.wire_types import JSONObject
+from mcp_functions_harness.api_gateway.api import MAX_BODY
+from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback
 
 ANSWER_SECONDS = 40  # API Gateway gives up after 30
 NOT_COPIED = {"connection", "content-length", "date", "host", "keep-alive", "server", "transfer-encoding"}
 SERVICE = "execute-api"
-Headers = list[tuple[str, str]]
 Target = tuple[str, int] | None  # the host and port of the emulator; None: AWS itself
-# (method, URL, headers, body) -> the headers to send
-Sign = Callable[[str, str, Headers, bytes], Headers]
 
 
 class Caller(NamedTuple):
@@ -40,75 +29,13 @@ class Caller(NamedTuple):
     region: str
 
 
-class _Handler(BaseHTTPRequestHandler):
-    """Sends each request on to the emulator, and its response back."""
-
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-    wbufsize = -1  # headers and body leave in one write
-    server: _Server
-
-    def _answer(self) -> None:
-        body = self.rfile.read(int(self.headers.get("content-length") or 0))
-        headers = [(name, value) for name, value in self.headers.items() if name.lower() not in NOT_COPIED]
-        host = self.server.host or self.headers.get("host", "")
-        headers = self.server.sign(self.command, f"https://{host}{self.path}", headers, body)
-        with closing(self.server.connect(host)) as connection:
-            connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in [("Host", host), *headers, ("x-forwarded-proto", "https")]:
-                connection.putheader(name, value)
-            connection.putheader("Content-Length", str(len(body)))
-            connection.endheaders(body)
-            self._send(connection.getresponse())
-
-    # http.server's names
-    do_GET = do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = _answer  # noqa: N815
-
-    def _send(self, response: HTTPResponse) -> None:
-        body = response.read()
-        self.send_response_only(response.status)
-        for name, value in response.getheaders():
-            if name.lower() not in NOT_COPIED:
-                self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def log_message(self, *_args: object) -> None:
-        """Write nothing: the functions have their log."""
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(
-        self, port: int, target: Callable[[], Target], host: str, sign: Sign, context: ssl.SSLContext | None
-    ) -> None:
-        self.host = host  # the host that the emulator sees; "" for the one of the request
-        self.sign = sign
-        self._target = target
-        self._context = context
-        super().__init__(("127.0.0.1", port), _Handler)
-
-    def connect(self, host: str) -> HTTPConnection:
-        """Connect to the emulator, or without one to the host itself."""
-        target = self._target()
-        if target is None:
-            return HTTPSConnection(host, timeout=ANSWER_SECONDS)
-        return HTTPConnection(*target, timeout=ANSWER_SECONDS)
-
-    # socketserver's types
-    def finish_request(self, request: Any, client_address: Any) -> None:  # noqa: ANN401
-        if self._context is None:
-            super().finish_request(request, client_address)
-            return
-        with self._context.wrap_socket(request, server_side=True) as encrypted:
-            super().finish_request(encrypted, client_address)
-
-    def handle_error(self, *_arguments: object) -> None:
-        """Write nothing: a client may disconnect at any time."""
+def make_user(iam: Any, name: str, statement: JSONObject) -> Credentials:  # noqa: ANN401
+    """Make a user of IAM with a policy of one statement, and an access key: the emulator's root is not checked."""
+    iam.create_user(UserName=name)
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_user_policy(UserName=name, PolicyName="may", PolicyDocument=document)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return Credentials(key["AccessKeyId"], key["SecretAccessKey"])
 
 
 @contextmanager
@@ -120,7 +47,7 @@ def signing(
     port: int = 0,
     before: Callable[[bytes], object] = lambda _body: None,
 ) -> Iterator[str]:
-    """Serve the API at the root of a free port for a block, and sign each request.
+    """Serve the API at the root of a free port for a block, and yield the URL for MCP clients.
 
     Args:
         target: the emulator.
@@ -128,49 +55,40 @@ def signing(
         caller: whose signature each request gets; None: none.
         port: the port; 0 for any free one.
         before: called with the body of each request, before it is sent.
-
-    Yields:
-        The URL for MCP clients.
     """
     address = urlsplit(endpoint)
 
-    def sign(method: str, url: str, headers: Headers, body: bytes) -> Headers:
-        before(body)
-        if caller is None or any(name.lower() == "authorization" for name, _value in headers):
-            return headers  # the caller has credentials of its own, such as a token
-        asked = AWSRequest(method, url, data=body)
-        SigV4Auth(caller.credentials, SERVICE, caller.region).add_auth(asked)
-        return [*headers, *asked.headers.items()]
+    def answer(request: HttpRequest) -> HttpResponse:
+        before(request.body or b"")
+        # a caller with credentials of its own, such as a token, is not signed for
+        signs = caller if not request.header("authorization") else None
+        return forward(target, address.netloc, _signed(request, address.netloc, signs) if signs else request)
 
-    with _serving(_Server(port, lambda: target, address.netloc, sign, None)) as served:
-        yield f"http://127.0.0.1:{served}{address.path}"
-
-
-@contextmanager
-def tls(target: Callable[[], Target], certificate: Path) -> Iterator[int]:
-    """Answer for port 443 of AWS's host names for a block, and yield the port.
-
-    Args:
-        target: says where the emulator is, which may start later.
-        certificate: a file with the key and the certificate.
-    """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate)
-
-    def unchanged(_method: str, _url: str, headers: Headers, _body: bytes) -> Headers:
-        return headers
-
-    with _serving(_Server(0, target, "", unchanged, context)) as port:
-        yield port
+    with Loopback(port=port, max_body=MAX_BODY) as server:
+        server.start(answer)
+        yield f"{server.url}{address.path}"
 
 
-@contextmanager
-def _serving(server: _Server) -> Iterator[int]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+def forward(target: Target, host: str, request: HttpRequest) -> HttpResponse:
+    """Send a request for a host to the emulator, or without one to the host itself, and return the response."""
+    body = request.body or b""
+    made = HTTPConnection(*target) if target else HTTPSConnection(host)
+    made.timeout = ANSWER_SECONDS
+    with closing(made) as connection:
+        connection.putrequest(request.method, request.target, skip_host=True, skip_accept_encoding=True)
+        for name, value in [("Host", host), *_copied(request.headers), ("x-forwarded-proto", "https")]:
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders(body)
+        response = connection.getresponse()
+        return HttpResponse(response.status, tuple(_copied(response.getheaders())), response.read())
+
+
+def _signed(request: HttpRequest, host: str, caller: Caller) -> HttpRequest:
+    asked = AWSRequest(request.method, f"https://{host}{request.target}", data=request.body or b"")
+    SigV4Auth(caller.credentials, SERVICE, caller.region).add_auth(asked)
+    return replace(request, headers=(*request.headers, *asked.headers.items()))
+
+
+def _copied(headers: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(name, value) for name, value in headers if name.lower() not in NOT_COPIED]

@@ -4,8 +4,6 @@ The interpreter is the one of the environment that has MiniStack. It is also the
 has the Python of their layers. The settings are MiniStack's own environment variables; `process.py` sets them.
 """
 
-from __future__ import annotations
-
 import sys
 
 import names  # type: ignore[import-not-found] # noqa: F401 - both are in the folder of this script

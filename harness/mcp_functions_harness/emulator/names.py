@@ -4,8 +4,6 @@ It imports only the standard library, because MiniStack and the functions import
 of the front that answers for port 443.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 from typing import Any
@@ -15,7 +13,6 @@ HTTPS = 443
 _resolve = socket.getaddrinfo
 
 
-# as in the socket module
 def _getaddrinfo(host: Any, port: Any, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401
     name = host.decode() if isinstance(host, bytes) else host
     if isinstance(name, str) and name.endswith(DOMAINS):

@@ -1,23 +1,19 @@
 """Starts MiniStack in its own environment, on a free port of 127.0.0.1, with a temporary folder of its own."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
+HOST = "127.0.0.1"
 LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
@@ -30,17 +26,11 @@ STOP_SECONDS = 20
 
 @dataclass(frozen=True)
 class Emulator:
-    """A MiniStack that runs.
+    """A MiniStack that runs."""
 
-    Attributes:
-        url: where AWS's services answer.
-        pid: its process, whose children are the functions.
-        log: what it has written.
-    """
-
-    url: str
-    pid: int
-    log: Path
+    url: str  # where AWS's services answer
+    pid: int  # its process, whose children are the functions
+    log: Path  # what it has written
 
     @property
     def environment(self) -> dict[str, str]:
@@ -56,38 +46,18 @@ class Emulator:
 
 @contextmanager
 def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterator[Emulator]:
-    """Run MiniStack for a block.
-
-    Args:
-        python: the interpreter of the environment that has MiniStack.
-        variables: more variables for it.
+    """Run MiniStack for a block, by the interpreter of its environment, with more variables.
 
     Raises:
         Problem: it does not start.
     """
     port = _free_port()
-    url = f"http://127.0.0.1:{port}"
-    with TemporaryDirectory(prefix="emulator-") as folder, suppress_missing(folder):
+    url = f"http://{HOST}:{port}"
+    with TemporaryDirectory(prefix="emulator-") as folder, _deletable(folder):
         log = Path(folder) / "ministack.log"
-        settings = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": folder,
-            "TMPDIR": folder,
-            "BIND_HOST": "127.0.0.1",  # it listens on every interface otherwise
-            "GATEWAY_PORT": str(port),
-            "IOT_MTLS_ENABLED": "0",  # a second port
-            "SFTP_ENABLED": "0",  # and a third
-            "AUTH": "true",  # signatures and policies count
-            "MINISTACK_HOST": DOMAIN,
-            "MINISTACK_REGION": REGION,
-            "MINISTACK_ACCOUNT_ID": ACCOUNT,
-            "AWS_ENDPOINT_URL": url,
-            "S3_DATA_DIR": f"{folder}/s3",
-            "LOG_LEVEL": "WARNING",
-            **(variables or {}),
-        }
+        settings = {**_settings(folder, port), **(variables or {})}
         with log.open("wb") as written:
-            process = subprocess.Popen(  # noqa: S603 - our own words
+            process = subprocess.Popen(
                 [python, LAUNCHER], cwd=folder, env=settings, stdout=written, stderr=written, start_new_session=True
             )
         try:
@@ -97,8 +67,28 @@ def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterato
             _stop(process)
 
 
+def _settings(folder: str, port: int) -> dict[str, str]:
+    """Return MiniStack's own environment variables."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": folder,
+        "TMPDIR": folder,
+        "BIND_HOST": HOST,  # it listens on every interface otherwise
+        "GATEWAY_PORT": str(port),
+        "IOT_MTLS_ENABLED": "0",  # a second port
+        "SFTP_ENABLED": "0",  # and a third
+        "AUTH": "true",  # signatures and policies count
+        "MINISTACK_HOST": DOMAIN,
+        "MINISTACK_REGION": REGION,
+        "MINISTACK_ACCOUNT_ID": ACCOUNT,
+        "AWS_ENDPOINT_URL": f"http://{HOST}:{port}",
+        "S3_DATA_DIR": f"{folder}/s3",
+        "LOG_LEVEL": "WARNING",
+    }
+
+
 @contextmanager
-def suppress_missing(folder: str) -> Iterator[None]:
+def _deletable(folder: str) -> Iterator[None]:
     """Make the folder deletable at the end: a zip may hold folders without the right to write."""
     yield
     for path in Path(folder).rglob("*"):
@@ -112,12 +102,11 @@ def _wait(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             break
-        # loopback
         with suppress(OSError), urllib.request.urlopen(f"{url}/_ministack/health", timeout=2):  # noqa: S310
             return
         time.sleep(0.1)
     lines = log.read_text(encoding="utf-8", errors="replace").strip()
-    stop(f"MiniStack does not start: {lines[-2000:] or 'it wrote nothing'}")
+    raise Problem(f"MiniStack does not start: {lines[-2000:] or 'it wrote nothing'}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -132,6 +121,6 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
         return port

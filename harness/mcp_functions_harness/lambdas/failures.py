@@ -28,18 +28,13 @@ REMEDIES = (  # a part of the exception's text, and how to correct the mistake
 )
 VARIABLE = (
     "add {name} to Environment: Variables of the function in template.yaml, or, if only a deployment knows its value, "
+    "set it in your shell; in a test: monkeypatch.setenv"
 )
-VARIABLE += "set it in your shell; in a test: monkeypatch.setenv"
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
 
 
 def whole_traceback(error: BaseException, *, debug: bool = False) -> str:
-    """Return an exception's traceback, with the exceptions that caused it.
-
-    Args:
-        error: the exception.
-        debug: whether to include the toolkit's own frames.
-    """
+    """Return an exception's traceback, with those that caused it; with `debug`, also the toolkit's own frames."""
     trace = traceback.TracebackException.from_exception(error)
     if not debug:
         _hide_toolkit_frames(trace)
@@ -92,12 +87,7 @@ def _author_frames(trace: traceback.TracebackException) -> list[traceback.FrameS
 
 
 def place(error: BaseException, folder: Path) -> str:
-    """Return where a function's code failed, "functions/add/app.py:12"; "" if it was not in the project's files.
-
-    Args:
-        error: the exception.
-        folder: the function's folder.
-    """
+    """Return where the code of a function failed, "functions/add/app.py:12"; "" if outside the project's files."""
     root = folder.parent.parent.resolve()
     # no frame is in the file that cannot be read
     if isinstance(error, SyntaxError) and error.filename:

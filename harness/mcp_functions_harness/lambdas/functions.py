@@ -10,12 +10,12 @@ If a function cannot be loaded, a `Problem` says in which line, and how to corre
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from mcp_functions.handlers.function_handler import FunctionHandler
 from mcp_functions.protocol.constants import WORKER_SUFFIX
@@ -25,11 +25,12 @@ from mcp_functions_harness.lambdas import failures
 from mcp_functions_harness.lambdas.loading import Folder
 from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.lambdas.own_variables import running_function
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 
 FRONT_DOOR = "mcp"
 SIGN_IN = "oauth"
 MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
+EntryPoint: TypeAlias = Callable[[Any, Any], Any]  # called with an event and Lambda's context
 NAME = re.compile(r"[A-Za-z0-9_-]+")  # the characters of a Lambda's name
 
 
@@ -38,8 +39,7 @@ class Function:
     """One loaded function."""
 
     folder: str  # the name of its folder
-    # its entry point, called with an event and Lambda's context
-    handler: Callable[[dict[str, Any], Any], Any]
+    handler: EntryPoint
 
     @property
     def handlers(self) -> tuple[Any, ...]:
@@ -56,11 +56,7 @@ class Functions(AbstractContextManager["Functions", None]):
     """
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
-        """Find and import every function.
-
-        Args:
-            directory: contains a folder for each function.
-            without: names of folders that are not loaded.
+        """Find and import every function of a directory, without those of some folders.
 
         Raises:
             Problem: there is no function, or one does not load.
@@ -109,7 +105,7 @@ class Functions(AbstractContextManager["Functions", None]):
         self.close()
 
 
-def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], Any]:
+def _load_handler(folder: Folder, app: Path) -> EntryPoint:
     path = _short_path(app)
     # so that the module sees the function's environment variables
     token = running_function.set(app.parent.name)
@@ -119,20 +115,16 @@ def _load_handler(folder: Folder, app: Path) -> Callable[[dict[str, Any], Any], 
         raise Problem(why_not_loaded(error, app)) from error
     finally:
         running_function.reset(token)
-    _check_forms(app, vars(module))
-    handler: Callable[[dict[str, Any], Any], Any] | None = getattr(module, "handler", None)
+    _check_forms(app, module)
+    handler: EntryPoint | None = getattr(module, "handler", None)
     if not callable(handler):
-        stop(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
+        raise Problem(f"{path} has no `handler`: end it with `handler = serve(your_tool)`")
     _check_served(path, module)
     return handler
 
 
 def _check_served(path: str, module: ModuleType) -> None:
-    """Check that each handler that the module makes is in a `serve(…)`: no client would see another one.
-
-    Raises:
-        Problem: one is in none.
-    """
+    """Check that each handler that the module makes is in a `serve(…)`: no client would see another one."""
     made = {
         name: each
         for name, each in vars(module).items()
@@ -143,7 +135,8 @@ def _check_served(path: str, module: ModuleType) -> None:
     served = {(each.kind, each.key) for handlers in lists for each in handlers}
     for name, each in made.items():
         if (each.kind, each.key) not in served:
-            stop(f"{path}: no client sees the {each.kind.replace('_', ' ')} {name}: handler = serve(…, {name})")
+            kind = each.kind.replace("_", " ")
+            raise Problem(f"{path}: no client sees the {kind} {name}: handler = serve(…, {name})")
 
 
 def _short_path(app: Path) -> str:
@@ -167,48 +160,38 @@ def why_not_loaded(error: BaseException, app: Path) -> str:
 
 
 def find(directory: Path, without: frozenset[str] = frozenset()) -> list[Path]:
-    """Find the app.py of each function, sorted by folder.
-
-    Args:
-        directory: contains a folder for each function.
-        without: names of folders that are left out.
+    """Find the app.py of each function, sorted by folder, without some folders.
 
     Raises:
         Problem: the directory is missing, holds no function, or a folder's name cannot be a Lambda's.
     """
     if not directory.is_dir():
-        stop(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
+        raise Problem(f"there is no folder {directory}: start in the folder of functions/, or name it with --functions")
     # Folders like __pycache__ and .venv are no functions.
     apps = sorted(app for app in directory.resolve().glob("*/app.py") if not app.parent.name.startswith((".", "_")))
     if not apps:
-        stop(f"no functions in {directory}: a function is a folder with an app.py that ends in `handler = serve(…)`")
+        needed = "a function is a folder with an app.py that ends in `handler = serve(…)`"
+        raise Problem(f"no functions in {directory}: {needed}")
     for app in apps:
         name = app.parent.name
         if not NAME.fullmatch(name):
-            stop(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
+            raise Problem(f"{directory}/{name}: rename it; a Lambda's name has letters, digits, _ and - only")
         if name.endswith(WORKER_SUFFIX):
-            stop(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
+            raise Problem(f"{directory}/{name}: rename it; {WORKER_SUFFIX} is for the workers of functions with tasks")
     return [app for app in apps if app.parent.name not in without]
 
 
-def _check_forms(app: Path, names: Mapping[str, Any]) -> None:
-    """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks.
-
-    Args:
-        app: the function's app.py.
-        names: the global names of the loaded module, with their values.
-
-    Raises:
-        Problem: a form cannot be sent.
-    """
+def _check_forms(app: Path, module: ModuleType) -> None:
+    """Check that MCP can express the form in each `elicit(key, message, Form)`, before the function asks."""
     for line, key, form in _find_forms(ast.parse(app.read_text(encoding="utf-8"))):
-        if not isinstance(names.get(form), type):  # a local name, whose value is not known here
+        model = getattr(module, form, None)
+        if not isinstance(model, type):  # a local name, whose value is not known here
             continue
         try:
-            read_form(names[form], key, camel_case=False).schema()
+            read_form(model, key, camel_case=False).schema()
         except DeveloperError as error:
             remedy = "; ask for its parts in questions of their own" if "nested" in str(error) else ""
-            stop(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}")
+            raise Problem(f"{_short_path(app)}:{line}: the form {form} cannot be sent: {error}{remedy}") from None
 
 
 def _find_forms(module: ast.AST) -> Iterator[tuple[int, str, str]]:

@@ -8,16 +8,12 @@ file is read, and not run. Only a module that imports names of `mcp_functions` i
 is written as its library wants.
 """
 
-from __future__ import annotations
-
 import ast
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Self, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-Def: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+Def: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 TOOLKIT = "mcp_functions"
 LIBRARIES = ("mcp", "fastmcp")  # packages that have a class Context
@@ -57,10 +53,6 @@ class Habit(TypeError):
 def check(source: bytes, path: str) -> None:
     """Refuse a module of a function that was written for another library.
 
-    Args:
-        source: the text of the module.
-        path: its file, for the message.
-
     Raises:
         Habit: a line of it cannot work here.
     """
@@ -74,8 +66,7 @@ def check(source: bytes, path: str) -> None:
     if not module.uses_toolkit:
         return
     for line, text in sorted(_find(tree, module)):
-        message = f"{path}:{line}: {text}"
-        raise Habit(message)
+        raise Habit(f"{path}:{line}: {text}")
 
 
 @dataclass
@@ -84,12 +75,11 @@ class _Module:
 
     uses_toolkit: bool = False
     contexts: set[str] = field(default_factory=set)  # names of another library's Context
-    # names of another library's server, or of the library
-    servers: set[str] = field(default_factory=set)
+    servers: set[str] = field(default_factory=set)  # names of another library, or of its server
     defined: set[str] = field(default_factory=set)
 
     @classmethod
-    def of(cls, tree: ast.Module) -> _Module:
+    def of(cls, tree: ast.Module) -> Self:
         """Read the imports and the assignments of a module."""
         module = cls()
         for node in ast.walk(tree):
@@ -118,13 +108,7 @@ class _Module:
 
 
 def _find(node: ast.AST, module: _Module, scope: Mapping[str, str] | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the line of each habit, and what to write.
-
-    Args:
-        node: a part of the module.
-        module: the names of the module.
-        scope: the parameters of the functions around the part that are capabilities, each with its type.
-    """
+    """Yield the line of each habit, and what to write. `scope` has the capabilities of the functions around `node`."""
     inner = dict(scope or {})
     match node:
         case ast.FunctionDef() | ast.AsyncFunctionDef():

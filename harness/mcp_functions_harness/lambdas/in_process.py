@@ -25,9 +25,7 @@ from mcp_functions_harness.lambdas.repeated_writes import heard
 from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Outcome, Watcher
 
 # Seconds that Lambda's context counts down, as in the template. A function that takes longer is not stopped here.
-TIMEOUT = 29.0
-# for a worker, the second Lambda of a function, which continues its MCP tasks
-WORKER_TIMEOUT = 900.0
+TIMEOUT, WORKER_TIMEOUT = 29.0, 900.0
 
 
 class Context:
@@ -70,17 +68,11 @@ ERROR_TYPES = {
 
 @dataclass(frozen=True)
 class InProcess:
-    """Calls loaded functions.
+    """Calls loaded functions."""
 
-    Attributes:
-        functions: the functions by folder; the mapping may change later.
-        debug: whether tracebacks include the toolkit's own frames.
-        watcher: sees the progress that functions report.
-    """
-
-    functions: Mapping[str, Function]
-    debug: bool = field(default=False, kw_only=True)
-    watcher: Watcher | None = field(default=None, kw_only=True)
+    functions: Mapping[str, Function]  # by folder; it may change later
+    debug: bool = field(default=False, kw_only=True)  # whether tracebacks have the toolkit's frames
+    watcher: Watcher | None = field(default=None, kw_only=True)  # sees the progress of functions
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""
@@ -131,8 +123,7 @@ def _to_json(result: object) -> bytes:
     try:
         payload = json.dumps(result, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        message = f"Unable to marshal response: {error}"
-        raise MarshalError(message) from error
+        raise MarshalError(f"Unable to marshal response: {error}") from error
     if len(payload) > MAX_PAYLOAD:
         message = f"Response payload size exceeded maximum allowed payload size ({MAX_PAYLOAD} bytes)."
         raise ResponseSizeTooLarge(message)

@@ -23,8 +23,7 @@ FUNCTION = re.compile(
     r"([A-Za-z0-9_-]+)"  # the function's name
     r"(?::[A-Za-z0-9_$-]+)?"  # a version or an alias, which changes nothing here
 )
-# the pause before an event is tried again, after the concurrency limit was reached
-RETRY_SECONDS = 0.1
+RETRY_SECONDS = 0.1  # the pause before an event is tried again that was throttled
 DRAIN_SECONDS = 2.0  # the longest wait for each event that still runs when the harness stops
 
 

@@ -134,8 +134,7 @@ class Folder(MetaPathFinder):
         project = self._path.parent.parent.resolve()
         path = elsewhere(top, project)
         if path:
-            missing = f"No module named {top!r} on Lambda: move {path} to {COMMON}/"
-            raise ModuleNotFoundError(missing, name=top)
+            raise ModuleNotFoundError(f"No module named {top!r} on Lambda: move {path} to {COMMON}/", name=top)
 
 
 class _Loader(SourceFileLoader):

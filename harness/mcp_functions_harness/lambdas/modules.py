@@ -4,9 +4,7 @@ import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
 
-# modules that a project's functions share; on Lambda the layer /opt/python
-COMMON = Path("layers/common/python")
-# modules that every function finds
+COMMON = Path("layers/common/python")  # modules that functions share; on Lambda a layer
 IN_THE_RUNTIME = sys.stdlib_module_names | {"awslambdaric", "mcp_functions"}
 
 
@@ -21,14 +19,9 @@ def has_module(folder: Path, name: str) -> bool:
 
 
 def elsewhere(name: str, project: Path) -> str:
-    """Find a module that is in the project, but not where Lambda would find it.
+    """Return the path of a module that is in the project, but not where Lambda would find it.
 
-    Args:
-        name: the top-level module of an import.
-        project: the project's folder, with symbolic links resolved.
-
-    Returns:
-        The path in the project; "" if the module is installed, or is missing.
+    It is "" if the module is installed, or is missing. The project's folder has its symbolic links resolved.
     """
     spec = PathFinder.find_spec(name, [*sys.path, str(project)])
     if spec is None:

@@ -17,10 +17,8 @@ from typing import Any, Self, TypeAlias
 
 from mcp_functions_harness import environment
 
-# the folder of the function that runs in this thread; "" if none runs
-running_function: ContextVar[str] = ContextVar("running_function", default="")
-# takes the variables of each function, by folder
-SetOwn: TypeAlias = Callable[[Mapping[str, Mapping[str, str]]], None]
+running_function: ContextVar[str] = ContextVar("running_function", default="")  # its folder
+SetOwn: TypeAlias = Callable[[Mapping[str, Mapping[str, str]]], None]  # takes variables by folder
 
 
 class _Environment(MutableMapping[str, str]):

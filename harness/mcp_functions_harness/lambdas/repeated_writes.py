@@ -8,27 +8,23 @@ line is the last one of the author's own code. Python tells an audit hook of `op
 have no audit events, so their methods that send are wrapped.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import re
 import sys
 import sysconfig
 from collections import OrderedDict
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 from urllib.parse import urlsplit
 
 from mcp_functions import observability
 from mcp_functions.observability import PACKAGE
 from mcp_functions.rounds.round import step_of_context
 from mcp_functions_harness.lambdas.own_variables import running_function
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import FrameType
 
 MAX_CALLS = 500  # how many calls are remembered
 READING_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
@@ -40,8 +36,7 @@ READING_OPERATIONS = re.compile(
 LIBRARIES = tuple(
     os.path.realpath(path) + os.sep for path in {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
 )
-# compared with texts
-HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__))) + os.sep  # noqa: PTH120
+HARNESS = str(Path(__file__).resolve().parents[1]) + os.sep
 HTTPX = ("httpx", "httpx2")  # its successor has the same classes
 WRITING_FLAGS = os.O_WRONLY | os.O_RDWR
 REMEDY = 'if it must not happen twice, write step("key", function, …)'
@@ -58,11 +53,7 @@ class RepeatedWrites:
         self._lock = Lock()
 
     def note(self, what: str) -> None:
-        """Note a write of the running function, and say so if an earlier round has made it.
-
-        Args:
-            what: the write, "POST https://pay.example/charges".
-        """
+        """Note a write, "POST https://pay.example/charges", and say so if an earlier round of the call has made it."""
         notes = observability.current()
         step = step_of_context.get()
         if not running_function.get() or notes.flow is None or notes.round is None or step is not None:
@@ -109,7 +100,7 @@ class RepeatedWrites:
             file = frame.f_code.co_filename
             if file.startswith("<frozen importlib") or not _is_library(file):
                 if _is_authors(file):
-                    self.note(f"a file is opened for writing, {os.path.basename(os.fsdecode(path))}")  # noqa: PTH119
+                    self.note(f"a file is opened for writing, {Path(os.fsdecode(path)).name}")
                 return
             if file.startswith(LIBRARIES) and "site-packages" in file:  # a cache of a library
                 return

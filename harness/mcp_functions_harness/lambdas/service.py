@@ -24,11 +24,9 @@ class Outcome:
     request_id: str  # Lambda's id of the invocation
     milliseconds: float  # the duration, without the start of the process
     error: str | None = None  # the error's type; None if the function returned
-    # what the function's code raised, as the author's terminal shows it; "" in another process
-    traceback: str = ""
+    traceback: str = ""  # of what the function raised, for the author's terminal
     pid: int | None = None  # the process that ran the function; None: the harness's own
-    # the duration of the process's start; None if it was running already
-    init_milliseconds: float | None = None
+    init_milliseconds: float | None = None  # of the process's start; None if it was running
     memory_mb: int | None = None  # the peak of the process's memory; None if unknown
 
 
@@ -37,8 +35,7 @@ class Invocation(Outcome):
     """The record of a call. Its payload is empty, because the records of many calls are kept."""
 
     folder: str  # the function's folder
-    # API Gateway's id of the request; "" for a worker, which continues a task without a request
-    http_request_id: str
+    http_request_id: str  # API Gateway's; "" for a worker, which continues a task without a request
 
 
 class Watcher(Protocol):
@@ -63,14 +60,10 @@ class Throttled(Exception):
 class Lambdas:
     """The functions of one stack, and the record of their invocations.
 
-    Attributes:
-        folders: the folders of the functions; the harness sets it again when one comes or goes.
-        run: runs a function, and waits for its result.
-        watcher: shows each call that has ended. It is called in the thread of the call.
-        on_invocation: called with each new record, in the thread of the call.
+    The watcher and `on_invocation` are called in the thread of each call that has ended.
     """
 
-    folders: Collection[str]
+    folders: Collection[str]  # the harness sets it again when a function comes or goes
     run: Run
     watcher: Watcher | None = field(default=None, kw_only=True)
     on_invocation: Callable[[Invocation], None] = field(default=lambda _: None, kw_only=True)
@@ -93,11 +86,7 @@ class Lambdas:
         return folder if folder.removesuffix(WORKER_SUFFIX) in self.folders else None
 
     def invoke(self, folder: str, event: bytes) -> Outcome:
-        """Call one function, wait for its result, and record the call.
-
-        Args:
-            folder: the function's folder; with the suffix WORKER_SUFFIX, its worker.
-            event: the event as JSON.
+        """Call the function of a folder (with WORKER_SUFFIX: its worker), wait for its result, and record the call.
 
         Raises:
             Throttled: the concurrency limit is reached.

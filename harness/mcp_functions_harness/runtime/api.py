@@ -20,8 +20,7 @@ from mcp_functions_harness.loopback import HttpRequest, HttpResponse, Loopback, 
 BASE = "/2018-06-01/runtime"
 RESULT = re.compile(rf"{BASE}/invocation/([^/]+)/(response|error)")
 MAX_RESPONSE = 6_291_556  # bytes: "6 MB", by the number in Lambda's own error message
-# bytes; a response up to this size is read, so that the process gets a 413
-MAX_POSTED = 64 * 1024 * 1024
+MAX_POSTED = 64 * 1024 * 1024  # bytes that are read, so that the process gets a 413
 
 
 @dataclass

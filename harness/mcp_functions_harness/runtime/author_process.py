@@ -19,7 +19,6 @@ PROGRESS = "mcp-functions progress "  # the rest of the line is a JSON array: do
 def show_traceback(notes: Notes) -> None:
     """Write the traceback of an exception that the handler did not expect, if the request had one."""
     if notes.raised:
-        # a process without a failure does not need it
         from mcp_functions_harness.lambdas import failures
 
         sys.stderr.write(failures.whole_traceback(notes.raised))

@@ -10,15 +10,15 @@ A variable that the template does not set is missing, as on Lambda.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from mcp_functions.protocol.wire_types import JSONValue
 from mcp_functions_harness import auth, template
 from mcp_functions_harness.environment import Variables, function_name
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime.intrinsics import NO_VALUE, Resolver, Unknown, text
+from mcp_functions_harness.template import FUNCTION, Resource, Template
 
-FUNCTION = "AWS::Serverless::Function"
 # The ARN of the KMS key. The template decides which functions have it; the harness decides which key it is.
 KMS_KEY_VARIABLE = "MCP_KMS_KEYS"
 
@@ -37,16 +37,11 @@ class Configuration:
     system_log_level: str = "INFO"  # the least level of Lambda's own lines, if the format is JSON
 
 
-class Template:
-    """A SAM template, read for the stack of the harness."""
+class Configurations:
+    """The configurations of the functions in a template, for the stack of the harness."""
 
     def __init__(self, path: Path, harness_values: Variables, shell: Mapping[str, str]) -> None:
-        """Read a template.
-
-        Args:
-            path: the template's file.
-            harness_values: the harness's values of variables. Its KMS key replaces every key of the template.
-            shell: the variables of the developer's shell.
+        """Read a template. A value of the harness, or else of the developer's shell, replaces that of the template.
 
         Raises:
             Problem: the file is no template.
@@ -55,8 +50,6 @@ class Template:
         self._harness_values = harness_values
         self._shell = shell
         self._template = _read(path, harness_values)
-        globals_: Mapping[str, Any] = self._template.get("Globals") or {}
-        self._globals: Mapping[str, Any] = globals_.get("Function") or {}
         self._resolver = Resolver(self._template, key_arn=str(harness_values[KMS_KEY_VARIABLE]))
 
     @classmethod
@@ -69,12 +62,8 @@ class Template:
         path = template.find(directory)
         return cls(path, harness_values, shell) if path else None
 
-    def configuration(self, folder: Path, name: str = "") -> Configuration | None:
-        """Return the configuration of the function in a folder; None if the template has no block for it.
-
-        Args:
-            folder: the folder of its code.
-            name: the name that the block must have, for a worker; "" for the function itself.
+    def of(self, folder: Path, name: str = "") -> Configuration | None:
+        """Return the configuration of the function in a folder, or by `name` of its worker; None if it has no block.
 
         Raises:
             Problem: a value of the block is known to a deployment only.
@@ -117,8 +106,8 @@ class Template:
             missing += lines
         return variables, missing
 
-    def _block(self, folder: Path, name: str) -> Mapping[str, Any] | None:
-        """Return the properties of the function with this code and name.
+    def _block(self, folder: Path, name: str) -> Resource | None:
+        """Return the function with this code and name.
 
         A function and its worker have the same code, so their names tell them apart. Without a name, a function with
         another name than its folder is found by its code alone.
@@ -129,31 +118,33 @@ class Template:
                 return block
         return None if name or not blocks else blocks[0]
 
-    def _blocks(self) -> Iterator[Mapping[str, Any]]:
+    def _blocks(self) -> Iterator[Resource]:
         for resource in self._template["Resources"].values():
             condition = {"Condition": resource["Condition"]} if "Condition" in resource else True
-            if resource.get("Type") == FUNCTION and self._resolved("Condition", condition):
-                yield resource.get("Properties") or {}
+            if resource["Type"] == FUNCTION and self._resolved("Condition", condition):
+                yield resource
 
-    def _code_of(self, block: Mapping[str, Any]) -> Path | None:
+    def _code_of(self, block: Resource) -> Path | None:
         """Return the folder of a function's code; None if the template does not name one."""
-        code_uri = block.get("CodeUri")
+        code_uri = block["Properties"].get("CodeUri")
         return (self._path.parent / code_uri).resolve() if isinstance(code_uri, str) else None
 
-    def _value(self, block: Mapping[str, Any], name: str, default: object) -> JSONValue:
+    def _value(self, block: Resource, name: str, default: object) -> JSONValue:
         """Return a property of a block, or else of Globals, or else the default."""
-        template_value = block.get(name, self._globals.get(name))
+        template_value = block["Properties"].get(name, self._template["Globals"]["Function"].get(name))
         if template_value is None:
             return default
         value = self._resolved(name, template_value)
         return default if value is NO_VALUE else value
 
-    def _variables(self, block: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    def _variables(self, block: Resource) -> tuple[dict[str, str], list[str]]:
         """Return the variables of a block, and a line for each that only a deployment knows."""
         known: dict[str, str] = {}
         unknown: list[str] = []
         # SAM, "Globals": "Environment variables are additive", so a function has those of Globals and its own.
-        declared = _declared_variables(self._globals) | _declared_variables(block)
+        declared: dict[str, JSONValue] = {}
+        for properties in (self._template["Globals"]["Function"], block["Properties"]):
+            declared |= (properties.get("Environment") or {}).get("Variables") or {}
         for name, template_value in declared.items():
             try:
                 value = self._variable(name, template_value)
@@ -178,10 +169,11 @@ class Template:
             return self._resolver.value(template_value)
         except (Unknown, AttributeError, LookupError, TypeError, ValueError) as error:
             reason = error if isinstance(error, Unknown) else "it is not what CloudFormation takes there"
-            stop(f"{self._path.name}: {name} has no value here ({reason}): set {name} in the environment", after=error)
+            missing = f"{self._path.name}: {name} has no value here ({reason})"
+            raise Problem(f"{missing}: set {name} in the environment") from error
 
 
-def _read(path: Path, harness_values: Variables) -> dict[str, Any]:
+def _read(path: Path, harness_values: Variables) -> Template:
     """Read a template; with AuthMode oauth, as it is after `mcp-functions auth oauth`.
 
     Only then does it deploy the sign-in front (functions/oauth), which this mode needs.
@@ -190,8 +182,3 @@ def _read(path: Path, harness_values: Variables) -> dict[str, Any]:
     if harness_values.get("MCP_AUTH_MODE") != "oauth":
         return parsed
     return template.parse(auth.set_auth(path.read_text(encoding="utf-8"), "oauth"))
-
-
-def _declared_variables(block: Mapping[str, Any]) -> dict[str, Any]:
-    environment: Mapping[str, Any] = block.get("Environment") or {}
-    return dict(environment.get("Variables") or {})

@@ -13,6 +13,7 @@ share a few processes, and long requests get one each.
 import os
 import time
 import uuid
+from itertools import chain
 from threading import Condition, Event, Thread
 from typing import Self
 
@@ -36,12 +37,7 @@ class Fleet:
     """The environments of every function, inside a `with` block."""
 
     def __init__(self, launcher: Launcher, *, reuse: bool) -> None:
-        """Start without environments.
-
-        Args:
-            launcher: makes the environments.
-            reuse: whether an environment takes a second request.
-        """
+        """Start without environments; with `reuse`, an environment takes a second request."""
         self.launcher = launcher
         self._reuse = reuse
         self._stopped = Event()
@@ -62,9 +58,7 @@ class Fleet:
         """End every process, and wait until all have ended."""
         self._stopped.set()
         with self._lock:
-            sandboxes = [*self._busy, *self._ending]
-            for idle in self._idle.values():
-                sandboxes += idle
+            sandboxes = [*self._busy, *self._ending, *chain(*self._idle.values())]
             self._idle.clear()
             self._lock.notify_all()
         for sandbox in sandboxes:

@@ -8,16 +8,16 @@ Most attributes of a resource are unknown too.
 """
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
+from mcp_functions.protocol.wire_types import JSONObject, JSONValue
 from mcp_functions_harness.environment import ACCOUNT, REGION, STACK, arn
+from mcp_functions_harness.template import FUNCTION, Resource, Template
 
 NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves a property out
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
-FUNCTION_TYPES = ("AWS::Serverless::Function", "AWS::Lambda::Function")
-# the properties that `Ref` returns
-NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")
+FUNCTION_TYPES = (FUNCTION, "AWS::Lambda::Function")
+NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # `Ref` returns them
 # the ARNs of resources whose attribute Arn functions may read, with {} for the name
 ARNS = {
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
@@ -44,22 +44,17 @@ class Unknown(ValueError):
 class Resolver:
     """Resolves the values of one template, for the stack of the harness."""
 
-    def __init__(self, template: Mapping[str, Any], *, key_arn: str) -> None:
-        """Read the template's parameters; each has its default as value.
-
-        Args:
-            template: the parsed template, with its tags in their long form ({"Ref": …}).
-            key_arn: the ARN that replaces every KMS key of the template.
-        """
+    def __init__(self, template: Template, *, key_arn: str = "") -> None:
+        """Read the template's parameters; each has its default as value. `key_arn` replaces every KMS key."""
         self._template = template
         self._key_arn = key_arn
         self._parameters: dict[str, Any] = dict(PSEUDO_PARAMETERS)
-        for name, declared in self._section("Parameters").items():
+        for name, declared in template["Parameters"].items():
             if "Default" in declared:
                 is_list = str(declared.get("Type")).startswith(("CommaDelimitedList", "List<"))
                 self._parameters[name] = str(declared["Default"]).split(",") if is_list else declared["Default"]
 
-    def value(self, expression: object) -> Any:  # noqa: ANN401 - any JSON
+    def value(self, expression: object) -> JSONValue:
         """Resolve a value and the values inside it.
 
         Raises:
@@ -76,8 +71,7 @@ class Resolver:
         resolved = {name: self.value(part) for name, part in expression.items()}
         return {name: value for name, value in resolved.items() if value is not NO_VALUE}
 
-    # a case for each
-    def _call(self, function: str, argument: object) -> Any:  # noqa: ANN401, C901, PLR0911, PLR0912
+    def _call(self, function: str, argument: object) -> JSONValue:  # noqa: C901, PLR0911, PLR0912 - a case for each
         match function, argument:
             case "Ref", str(name):
                 return self._ref(name)
@@ -111,66 +105,58 @@ class Resolver:
                 return self._substitute(pattern, variables)
         raise Unknown(function)
 
-    def _section(self, name: str) -> Mapping[str, Any]:
-        """Return a section of the template, e.g. "Resources"; {} if it is missing or empty."""
-        section: Mapping[str, Any] = self._template.get(name) or {}
-        return section
-
     def _is_true(self, condition: str) -> bool:
-        conditions = self._section("Conditions")
+        conditions = self._template["Conditions"]
         if condition not in conditions:
             raise Unknown(condition)
         return bool(self.value(conditions[condition]))
 
-    def _ref(self, name: str) -> Any:  # noqa: ANN401 - any JSON
+    def _ref(self, name: str) -> JSONValue:
         if name in self._parameters:
             return self._parameters[name]
-        resource = self._resource(name)
-        if resource.get("Type") in KEY_TYPES:
+        resource_type = self._resource(name)["Type"]
+        if resource_type in KEY_TYPES:
             return self._key_arn.rpartition("/")[2]  # the key's id
-        if resource.get("Type") == "AWS::SQS::Queue":
+        if resource_type == "AWS::SQS::Queue":
             return f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{self.name(name)}"
         return self.name(name)
 
-    def name(self, logical_id: str) -> Any:  # noqa: ANN401 - any JSON
+    def name(self, logical_id: str) -> JSONValue:
         """Return the name of a resource: its own, or the one that CloudFormation generates, without its random end.
 
         Raises:
             Unknown: only a deployment knows it.
         """
         resource = self._resource(logical_id)
-        properties = resource.get("Properties") or {}
-        is_secret = resource.get("Type") == "AWS::SecretsManager::Secret"
+        is_secret = resource["Type"] == "AWS::SecretsManager::Secret"
         for name_property in ("Name",) if is_secret else NAME_PROPERTIES:
-            if name_property in properties:
-                return self.value(properties[name_property])
+            if name_property in resource["Properties"]:
+                return self.value(resource["Properties"][name_property])
         generated = f"{STACK}-{logical_id}"
-        return generated.lower() if resource.get("Type") == "AWS::S3::Bucket" else generated
+        return generated.lower() if resource["Type"] == "AWS::S3::Bucket" else generated
 
     def _attribute(self, dotted: str) -> str:
         """Return an attribute of a resource, as "Key.Arn" names it."""
         name, _, attribute = dotted.partition(".")
-        resource_type = self._resource(name).get("Type")
+        resource_type = self._resource(name)["Type"]
         if attribute == "Arn" and resource_type in KEY_TYPES:
             return self._key_arn
         if attribute == "Arn" and resource_type in FUNCTION_TYPES:
             return arn(text(self._ref(name)))
         if attribute == "Arn" and resource_type in ARNS:
-            return ARNS[str(resource_type)].format(self.name(name))
+            return ARNS[resource_type].format(self.name(name))
         if dotted == f"{name}.QueueName":
             return text(self.name(name))
         if dotted == f"{name}.QueueUrl":
             return text(self._ref(name))
         raise Unknown(dotted)
 
-    def _resource(self, name: str) -> Mapping[str, Any]:
-        resources = self._section("Resources")
-        if name not in resources:
+    def _resource(self, name: str) -> Resource:
+        if name not in self._template["Resources"]:
             raise Unknown(name)
-        resource: Mapping[str, Any] = resources[name]
-        return resource
+        return self._template["Resources"][name]
 
-    def _substitute(self, pattern: str, variables: Mapping[str, Any]) -> str:
+    def _substitute(self, pattern: str, variables: JSONObject) -> str:
         def value_of(placeholder: re.Match[str]) -> str:
             name = placeholder[1].strip()
             if name in variables:
@@ -179,10 +165,10 @@ class Resolver:
 
         return PLACEHOLDER.sub(value_of, pattern).replace("${!", "${")  # see PLACEHOLDER
 
-    def _find_in_map(self, keys: list[str]) -> Any:  # noqa: ANN401 - any JSON
+    def _find_in_map(self, keys: list[str]) -> JSONValue:
         map_name, top_key, second_key = keys[:3]
         try:
-            return self._section("Mappings")[map_name][top_key][second_key]
+            return self._template["Mappings"][map_name][top_key][second_key]
         except KeyError:
             raise Unknown(".".join(keys[:3])) from None  # the KeyError names one of the three only
 

@@ -19,15 +19,14 @@ from mcp_functions_harness import environment
 from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.lambdas.modules import common
 from mcp_functions_harness.lambdas.service import Watcher
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.runtime import author_process, fingerprints
-from mcp_functions_harness.runtime.configuration import Configuration, Template
+from mcp_functions_harness.runtime.configuration import Configuration, Configurations
 from mcp_functions_harness.runtime.process import Process
 from mcp_functions_harness.runtime.sandbox import Sandbox
 from mcp_functions_harness.runtime.watchdog import Watchdog
 
-# timeout of a worker, which continues a function's MCP tasks; Lambda allows no longer one
-WORKER_SECONDS = 900
+WORKER_SECONDS = 900  # the timeout of a worker; Lambda allows no longer one
 # A process needs these to find its libraries, its proxy and its certificates.
 FROM_SHELL = (
     "AWS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "REQUESTS_CA_BUNDLE",
@@ -39,33 +38,25 @@ FROM_SHELL = (
 class Launcher:
     """Makes the environments of the functions in a directory.
 
-    Attributes:
-        directory: contains a folder for each function.
-        settings: the environment variables that a deployment sets (MCP_…), for a function without a block.
-        endpoints: the environment variables with the harness's credentials and endpoints.
-        on_log: called with a folder and a line of its log, in any thread.
-        watcher: sees the progress of calls. None: processes neither report progress nor log whole tracebacks.
-        watchdog: kills the processes if the harness is killed.
-
     Raises:
         Problem: awslambdaric is not installed.
     """
 
     directory: Path
-    settings: Variables
-    endpoints: Variables
-    on_log: Callable[[str, str], None]
-    watcher: Watcher | None
-    watchdog: Watchdog
+    settings: Variables  # what a deployment sets (MCP_…), for a function without a block
+    endpoints: Variables  # the harness's credentials and endpoints
+    on_log: Callable[[str, str], None]  # called with a folder and a line of its log, in any thread
+    watcher: Watcher | None  # None: processes neither report progress nor log whole tracebacks
+    watchdog: Watchdog  # kills the processes if the harness is killed
     _configurations: dict[str, Configuration] = field(default_factory=dict, init=False)  # by folder
 
     def __post_init__(self) -> None:
         """Check that the runtime client is installed; no process starts yet."""
         if importlib.util.find_spec("awslambdaric") is None:
-            stop("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
+            raise Problem("awslambdaric is not installed: pip install 'mcp-functions[runtime]'")
         self.directory = self.directory.resolve()
 
-    def configure(self, folders: Collection[str], template: Template | None) -> None:
+    def configure(self, folders: Collection[str], template: Configurations | None) -> None:
         """Read the configuration of these functions and their workers from the template, if there is one.
 
         Raises:
@@ -76,8 +67,8 @@ class Launcher:
             worker = f"{folder}{WORKER_SUFFIX}"
             of_function = of_worker = None
             if template:
-                of_function = template.configuration(self.directory / folder)
-                of_worker = template.configuration(self.directory / folder, worker)
+                of_function = template.of(self.directory / folder)
+                of_worker = template.of(self.directory / folder, worker)
                 if of_function is None:
                     self.on_log(folder, "template.yaml has no block for it: it runs with the harness's own settings")
             configurations[folder] = of_function or Configuration(variables=self.settings)
@@ -126,9 +117,7 @@ class Launcher:
 def _variables(name: str, folder: Path, configuration: Configuration, endpoints: Variables) -> dict[str, str]:
     """Return the environment of one process, to which `Process` adds the address of its Runtime API."""
     shell = {variable: os.environ[variable] for variable in FROM_SHELL if variable in os.environ}
-    python_path = [str(common(folder.parent))]
-    if shell.get("PYTHONPATH"):
-        python_path.append(shell["PYTHONPATH"])
+    python_path = [str(common(folder.parent)), *filter(None, [shell.get("PYTHONPATH")])]
     variables = {  # a later entry replaces an earlier one of the same name
         **shell,
         "PYTHONPATH": os.pathsep.join(python_path),

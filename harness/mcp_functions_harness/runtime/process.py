@@ -54,8 +54,7 @@ class Process:
         self.api = RuntimeApi()
         self.output = ProcessOutput(on_line)
         try:
-            # this interpreter and a function of the user's
-            self._process = subprocess.Popen(  # noqa: S603
+            self._process = subprocess.Popen(
                 command,
                 cwd=folder,
                 env={**variables, "AWS_LAMBDA_RUNTIME_API": self.api.address},
@@ -87,7 +86,6 @@ class Process:
         """The most memory that the process has had, in MB; 0 if unknown. After its end, the last known."""
         # after its end, the system may give its pid to another process
         if self._process.returncode is None:
-            # proc(5): the "high water mark"
             kilobytes = _status(self.pid).get("VmHWM", "0 kB").split()[0]
             self._peak_memory = max(self._peak_memory, math.ceil(int(kilobytes) / 1024))
         return self._peak_memory
@@ -101,7 +99,6 @@ class Process:
 
     def kill(self) -> None:
         """Kill the process and its children; then its last event is an `Exit`."""
-        # after its end, the system may give its pid to another process
         if self._process.returncode is None:
             kill_group(self.pid)
 

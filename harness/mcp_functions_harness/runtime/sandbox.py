@@ -31,20 +31,13 @@ class ProcessGoneError(Exception):
 
 @dataclass(eq=False)
 class Sandbox:
-    """Runs one invocation after another, until `end`.
-
-    Attributes:
-        configuration: the timeout, the memory limit and the other settings of the function.
-        fingerprint: identifies the files and the configuration that the process loads.
-        start_process: starts a process of the function.
-    """
+    """Runs one invocation after another, until `end`."""
 
     configuration: Configuration
-    fingerprint: object
+    fingerprint: object  # identifies the files and the configuration that the process loads
     start_process: Callable[[], Process]
     _process: Process | None = field(default=None, init=False)  # the one that was started last
-    # of `initialize`, until it is reported
-    _init_milliseconds: float | None = field(default=None, init=False)
+    _init_milliseconds: float | None = field(default=None, init=False)  # until it is reported
     _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
     # `end` comes from another thread. The lock keeps a process from being started after it.
     _lock: Lock = field(default_factory=Lock, init=False)
@@ -120,10 +113,7 @@ class Sandbox:
     def _start(self, deadline: float, phase: str, request_id: str) -> Process:
         """Start a process, and return it when its init has ended: then it asks for its first event.
 
-        Args:
-            deadline: the time at which the init must have ended.
-            phase: "init", or "invoke" if the init is a part of an invocation.
-            request_id: the id of that invocation.
+        The phase is "init", or "invoke" if the init is a part of the invocation with this id.
 
         Raises:
             FailedError: the process did not ask for an event in time, or `end` was called.

@@ -17,8 +17,7 @@ import subprocess
 import sys
 from threading import Lock
 
-# without site-packages it starts in a few milliseconds
-COMMAND = (sys.executable, "-I", "-S", __file__)
+COMMAND = (sys.executable, "-I", "-S", __file__)  # without site-packages it starts faster
 
 
 class Watchdog:
@@ -26,7 +25,7 @@ class Watchdog:
 
     def __init__(self) -> None:
         """Start the watching process, in a session of its own: Ctrl-C in the terminal does not reach it."""
-        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, this file
+        self._process = subprocess.Popen(
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
         )
         self._lock = Lock()

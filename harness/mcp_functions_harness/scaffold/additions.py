@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mcp_functions_harness import checks, fragments, template
 from mcp_functions_harness.checks import Project
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import files
 
 NAMES = ("alarms", "table", "bucket", "budget", "dashboard", "stops")
@@ -35,14 +35,7 @@ NOTES = {
 
 
 def add(root: Path, name: str) -> str:
-    """Write an addition into template.yaml.
-
-    Args:
-        root: the project's folder.
-        name: one of `NAMES`.
-
-    Returns:
-        The text for the terminal: the lines that are new.
+    """Write an addition, one of `NAMES`, into template.yaml; return the text for the terminal, with the new lines.
 
     Raises:
         Problem: there is no template, or a check would complain afterwards.
@@ -70,7 +63,7 @@ def with_addition(text: str, name: str) -> str:
 def with_worker_alarms(text: str) -> str:
     """Give each worker its alarm, if the template has alarms."""
     parsed = template.parse(text)
-    if ALARMS not in parsed.get("Conditions", {}) or "EndedAlarm" not in parsed["Resources"]:
+    if ALARMS not in parsed["Conditions"] or "EndedAlarm" not in parsed["Resources"]:
         return text
     for worker in Project(Path(), parsed).workers.values():
         if worker.logical_id.endswith("Worker"):
@@ -89,4 +82,4 @@ def _check(project: Project, new_text: str) -> None:
     after = checks.complaints(replace(project, template=template.parse(new_text)))
     for line in after:
         if line not in before:
-            stop(f"template.yaml is not as init wrote it, so nothing was written: {line}")
+            raise Problem(f"template.yaml is not as init wrote it, so nothing was written: {line}")

@@ -1,7 +1,5 @@
 """`init DIR`: writes a project with one tool that asks, its test and its events; it pins the toolkit's version."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -10,7 +8,7 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from mcp_functions_harness import catalog, template
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.scaffold import additions, blocks, files, samples, spelling
 
 PACKAGE = "mcp-functions"
@@ -32,13 +30,7 @@ The toolkit here was not installed from a wheel. The project installs it from a 
 
 
 def init(directory: Path) -> str:
-    """Write a project.
-
-    Args:
-        directory: the project's folder; it may exist, if it has none of the project's files.
-
-    Returns:
-        The text for the terminal.
+    """Write a project into a folder, which may have other files; return the text for the terminal.
 
     Raises:
         Problem: a file exists already, or the toolkit is not installed.
@@ -46,14 +38,14 @@ def init(directory: Path) -> str:
     try:
         package = distribution(PACKAGE)
     except PackageNotFoundError as error:
-        stop(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first", after=error)
+        raise Problem(f"{PACKAGE} is not installed, so its version is unknown: pip install its wheel first") from error
     function = samples.copied(SAMPLE, name=SAMPLE)
     values = {"stack": spelling.stack(directory), "version": package.version, "block": blocks.text(function)}
     texts = {**files.tree("project", values), **function.files}
     # Most clients are of 2025, and each of their questions waits in the table.
     texts[template.FILE] = additions.with_addition(texts[template.FILE], "table")
     files.write(directory, texts)
-    catalog.write(directory / "functions", catalog.generate(directory / "functions"))
+    catalog.refresh(directory / "functions")
     is_here = directory.resolve() == Path.cwd()
     text = SUMMARY.format(
         directory=directory.resolve().name if is_here else directory,
@@ -86,5 +78,6 @@ def _copy_toolkit(wheels: Path, toolkit: Path | None) -> str:
     try:
         shutil.copy(toolkit, wheels)
     except OSError as error:
-        stop(f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}", after=error)
+        text = f"the toolkit's wheel cannot be copied to {wheels}, copy it yourself: {first_line(error)}"
+        raise Problem(text) from error
     return ""

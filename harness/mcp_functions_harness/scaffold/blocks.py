@@ -12,7 +12,7 @@ from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.checks.project import Block
 from mcp_functions_harness.lambdas.modules import COMMON
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import additions, files
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
@@ -38,10 +38,10 @@ def append(editor: TemplateEditor, draft: Draft, project: Project) -> None:
     Raises:
         Problem: the template has one of its names already.
     """
-    names = project.template["Resources"].keys() | project.template.get("Parameters", {}).keys()
+    names = project.template["Resources"].keys() | project.template["Parameters"].keys()
     for logical_id in (draft.logical_id, f"{draft.logical_id}Worker"):
         if logical_id in names:
-            stop(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
+            raise Problem(f"template.yaml has a {logical_id} already: choose another name than {draft.name}")
     editor.append_function(text(draft))
     editor.text = additions.with_worker_alarms(editor.text)
 
@@ -82,7 +82,7 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
     if not layer:
         layer = imports.COMMON_LAYER
         if layer in edited.template["Resources"]:
-            stop(BY_HAND.format(f"{layer} must have the ContentUri {COMMON.parent}/"))
+            raise Problem(BY_HAND.format(f"{layer} must have the ContentUri {COMMON.parent}/"))
         editor.insert_after(DEPENDENCIES_LAYER, files.template("common_layer.yaml", {}))
     for block in edited.blocks:
         if block.folder == draft.name and not imports.has_layer(edited, block, layer):
@@ -91,11 +91,6 @@ def add_common_layer(editor: TemplateEditor, draft: Draft, project: Project) -> 
 
 def check(draft: Draft, project: Project, new_text: str) -> None:
     """Refuse a new template where the checks complain about the function, or about more than before.
-
-    Args:
-        draft: the function, which may be written later.
-        project: the project as it is.
-        new_text: the text of the new template.
 
     Raises:
         Problem: the template is not written as `init` writes it, so a change by hand is needed.
@@ -115,14 +110,14 @@ def check(draft: Draft, project: Project, new_text: str) -> None:
     complaints_before = _complaints(project)
     for line in _complaints(after):
         if line not in complaints_before or line.startswith(names_of_function):
-            stop(BY_HAND.format(line))
+            raise Problem(BY_HAND.format(line))
 
 
-def _parse(text: str) -> dict[str, object]:
+def _parse(text: str) -> template.Template:
     try:
         return template.parse(text)
     except ValueError as error:
-        stop(BY_HAND.format(error), after=error)
+        raise Problem(BY_HAND.format(error)) from error
 
 
 def _complaints(project: Project) -> list[str]:

@@ -1,24 +1,16 @@
 """The commands `new`, `block` and `remove`: a function of a project, from its first file to its last.
 
-`new` adds a function, `block` prints or writes a function's blocks, and `remove` takes all of a function away.
-
     block     a resource of template.yaml: a function, or its worker
     draft     what the blocks say about their function: the name, the policies, whether it has a worker
     worker    a second Lambda with the code of a function, which continues the function's MCP tasks
 
-Both commands check everything before they write anything, and change template.yaml as text, so that its comments stay.
-For example, after the function add has begun to ask its user, `block --write add` adds two lines:
-
-    template.yaml:
-      +       Tags:
-      +         mcp-function: add
-      +       Policies: !Ref MaySeal
+All three check everything before they write anything, and change template.yaml as text, so that its comments stay.
 """
 
 import difflib
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +18,7 @@ from mcp_functions_harness import catalog, checks, template
 from mcp_functions_harness.checks import Project, imports
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN, find
-from mcp_functions_harness.problems import Problem, stop
+from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.scaffold import blocks, files, samples, spelling
 from mcp_functions_harness.scaffold.samples import Draft
 from mcp_functions_harness.scaffold.template_editor import TemplateEditor
@@ -40,15 +32,7 @@ UNCHANGED = "template.yaml has what {folders} needs"
 
 
 def new(root: Path, kind: str, name: str) -> str:
-    """Add a function to a project.
-
-    Args:
-        root: the project's folder.
-        kind: one of `samples.KINDS`.
-        name: the function's name.
-
-    Returns:
-        The text for the terminal.
+    """Add a function of a kind, one of `samples.KINDS`, to a project; return the text for the terminal.
 
     Raises:
         Problem: the name is not allowed, a file exists already, or the project has no endpoint.
@@ -65,14 +49,15 @@ def add(root: Path, draft: Draft) -> str:
     """
     project = checks.read(root)
     if FRONT_DOOR not in project.folders:
-        stop(f"there is no functions/{FRONT_DOOR}/app.py: new adds functions behind an endpoint, as init writes it")
+        missing = f"there is no functions/{FRONT_DOOR}/app.py"
+        raise Problem(f"{missing}: new adds functions behind an endpoint, as init writes it")
     path = root / template.FILE
     editor = TemplateEditor(template.text(path))
     blocks.append(editor, draft, project)
     blocks.check(draft, project, editor.text)
     files.write(root, draft.files, draft.copies)
     try:
-        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+        catalog.refresh(root / checks.FOLDER)
         path.write_text(editor.text, encoding="utf-8", newline="\n")
     except BaseException:
         files.take_back(root, [*draft.copies, *draft.files])
@@ -82,12 +67,7 @@ def add(root: Path, draft: Draft) -> str:
 
 
 def block_text(root: Path, name: str, kind: str | None) -> str:
-    """Return the blocks of a function.
-
-    Args:
-        root: the project's folder.
-        name: the function's name.
-        kind: one of `samples.KINDS`, for a function that is not written yet; None: the function's code decides.
+    """Return the blocks of a function: by its kind if it is not written yet, else by its code.
 
     Raises:
         Problem: there is no such function, or a function does not load.
@@ -105,11 +85,7 @@ def block_text(root: Path, name: str, kind: str | None) -> str:
 
 
 def write_blocks(root: Path, names: Sequence[str]) -> str:
-    """Give functions in template.yaml what they need, and take away what they no longer need.
-
-    Args:
-        root: the project's folder.
-        names: the functions' names; all functions of the project, if there are none.
+    """Give functions (all, without names) in template.yaml what they need, and take away what they no longer need.
 
     Returns:
         The text for the terminal: the lines that changed.
@@ -149,50 +125,55 @@ def _edited(project: Project, draft: Draft, text: str | None = None) -> Template
 
 
 def remove(root: Path, name: str) -> str:
-    """Remove a function: its folder, its test, its events, its blocks and its entries in the catalog.
+    """Remove a function: its folder, test, events, blocks and entries in the catalog. Return the text for the terminal.
 
     The function need not load. Nothing is removed while another part of the template names one of its blocks.
-
-    Args:
-        root: the project's folder.
-        name: the function's name.
-
-    Returns:
-        The text for the terminal: what was removed.
 
     Raises:
         Problem: there is no such function, or it is the endpoint or the sign-in front.
     """
     if name in (FRONT_DOOR, SIGN_IN):
-        stop(f"functions/{name} belongs to the server; another mode of mcp-functions auth takes the sign-in away")
+        taken_by = "another mode of mcp-functions auth takes the sign-in away"
+        raise Problem(f"functions/{name} belongs to the server; {taken_by}")
     project = Project(root.resolve(), template.read(root / template.FILE))
     paths = [Path(checks.FOLDER, name), Path(f"tests/functions/test_{name}.py"), Path("events", name)]
     present = [path for path in paths if (root / path).exists()]
     blocks_of_function = [block for block in (*project.blocks, *project.partial) if block.folder == name]
     if paths[0] not in present and not blocks_of_function:
-        near = difflib.get_close_matches(name, [path.parent.name for path in find(root / checks.FOLDER)], n=1)
-        stop(f"there is no functions/{name}{f'; did you mean {near[0]}?' if near else ''}")
-    editor = TemplateEditor(template.text(root / template.FILE))
-    worker = project.workers.get(name)
-    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
-    for block in blocks_of_function:
-        if block != worker:
-            editor.remove(block.logical_id)
-    for number, line in enumerate(editor.text.splitlines(), start=1):
-        for block in blocks_of_function:
-            if re.search(rf"\b{block.logical_id}\b", line.partition("#")[0]):
-                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
-                stop(f"{block.logical_id} is named elsewhere in {where}")
-    (root / template.FILE).write_text(editor.text, encoding="utf-8", newline="\n")
+        raise _missing(f"functions/{name}", name, [path.parent.name for path in find(root / checks.FOLDER)])
+    text = _without(project, name, [block.logical_id for block in blocks_of_function])
+    (root / template.FILE).write_text(text, encoding="utf-8", newline="\n")
     for path in present:
         shutil.rmtree(root / path) if (root / path).is_dir() else (root / path).unlink()
-    removed = [*map(str, present), *(f"template.yaml: {block.logical_id}" for block in blocks_of_function)]
-    lines = [f"  {each}" for each in removed]
+    lines = [f"  {path}" for path in present]
+    lines += [f"  template.yaml: {block.logical_id}" for block in blocks_of_function]
     try:
-        catalog.write(root / checks.FOLDER, catalog.generate(root / checks.FOLDER))
+        catalog.refresh(root / checks.FOLDER)
     except Problem as problem:  # of another function
         lines.append(f"The catalog still lists it, because {problem}. Then: make catalog")
     return "\n".join(["removed:", *lines])
+
+
+def _without(project: Project, name: str, logical_ids: list[str]) -> str:
+    """Return the template's text without the blocks of a function, which nothing else in it may name."""
+    editor = TemplateEditor(template.text(project.root / template.FILE))
+    worker = project.workers.get(name)
+    blocks.update(editor, Draft(name, "", ()), worker_id=worker.logical_id if worker else None)
+    for logical_id in logical_ids:
+        if worker is None or logical_id != worker.logical_id:
+            editor.remove(logical_id)
+    for number, line in enumerate(editor.text.splitlines(), start=1):
+        for logical_id in logical_ids:
+            if re.search(rf"\b{logical_id}\b", line.partition("#")[0]):
+                where = f"template.yaml; remove that first: {line.strip()} (line {number})"
+                raise Problem(f"{logical_id} is named elsewhere in {where}")
+    return editor.text
+
+
+def _missing(what: str, name: str, names: Iterable[str]) -> Problem:
+    """Say that something is missing, and which name its user may have meant."""
+    near = difflib.get_close_matches(name, [*names], n=1)
+    return Problem(f"there is no {what}{f'; did you mean {near[0]}?' if near else ''}")
 
 
 def _read(root: Path) -> Project:
@@ -201,17 +182,11 @@ def _read(root: Path) -> Project:
 
 
 def _describe(project: Project, name: str) -> Draft:
-    """Describe a function of the project, to write its block.
-
-    Raises:
-        Problem: there is no such function, or it has no handler.
-    """
+    """Describe a function of the project, to write its block."""
     if name not in project.folders:
-        near = difflib.get_close_matches(name, project.folders, n=1)
-        suggestion = f"; did you mean {near[0]}?" if near else ""
-        stop(f"there is no functions/{name}/app.py{suggestion}")
+        raise _missing(f"functions/{name}/app.py", name, project.folders)
     if name not in project.offering:
-        stop(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
+        raise Problem(f"functions/{name} offers no tool, prompt or resource: init and auth write its block")
     if name in project.tasks:
         return Draft(name, "a task", (SEAL, KEEP), has_worker=True)
     if name in project.keeping:

@@ -7,12 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 
 HERE = Path(__file__).parent
 SUFFIX = ".in"  # the end of a template's file name
-# a template of .gitignore is named dot-gitignore: a package would leave out a hidden file
-DOT = "dot-"
+DOT = "dot-"  # stands for the dot of a hidden file, which a package would leave out
 PLACEHOLDER = re.compile(r"@([a-z]+)@")
 
 
@@ -37,12 +36,7 @@ def tree(folder: str, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = MappingProxyType({})) -> None:
-    """Write new files.
-
-    Args:
-        root: the folder to write to; created if it is missing.
-        texts: the files' texts by relative path.
-        copies: files of the user that are copied, by the relative path that each gets.
+    """Write new files, and copies of files of the user, each by its path relative to `root`.
 
     Raises:
         Problem: a file exists already, so none was written; or the disk has an error.
@@ -50,7 +44,7 @@ def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = Map
     names = [*copies, *texts]
     existing = [name for name in names if (root / name).exists() or (root / name).is_symlink()]
     if existing:
-        stop(f"{root / existing[0]} is there already: nothing was written")
+        raise Problem(f"{root / existing[0]} is there already: nothing was written")
     try:
         for name in names:
             (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -60,7 +54,7 @@ def write(root: Path, texts: Mapping[str, str], copies: Mapping[str, Path] = Map
                 (root / name).write_text(texts[name], encoding="utf-8", newline="\n")
     except OSError as error:
         take_back(root, names)
-        stop(f"{root} cannot be written: {first_line(error)}", after=error)
+        raise Problem(f"{root} cannot be written: {first_line(error)}") from error
 
 
 def take_back(root: Path, names: Iterable[str]) -> None:

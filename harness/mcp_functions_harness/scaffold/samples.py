@@ -11,8 +11,7 @@ from mcp_functions_harness.checks import pascal
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.scaffold.files import template
 
-# kind -> the comment on its resource in template.yaml, and its policies
-# The policy SEAL is for the KMS key, which a function that asks its user needs; KEEP is for the table.
+# kind -> the comment on its resource in template.yaml, and its policies: SEAL to ask, KEEP to write to the table
 SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "book_flight": ("a tool that asks where to sit", (SEAL,)),
     "tool": ("a tool that never asks", ()),
@@ -33,12 +32,9 @@ class Draft:
     name: str  # the name of the function and of its folder
     comment: str  # the comment on its resource in template.yaml
     policies: tuple[str, ...]  # SEAL, KEEP or neither
-    # whether its calls may become MCP tasks, which a second Lambda (a worker) continues
-    has_worker: bool = False
-    # path in the project -> text of a new file
-    files: Mapping[str, str] = field(default_factory=dict)
-    # path in the project -> a file that is copied there
-    copies: Mapping[str, Path] = field(default_factory=dict)
+    has_worker: bool = False  # whether its calls may become MCP tasks, which a worker continues
+    files: Mapping[str, str] = field(default_factory=dict)  # path in the project -> text
+    copies: Mapping[str, Path] = field(default_factory=dict)  # path there -> a file
 
     @property
     def logical_id(self) -> str:
@@ -47,12 +43,7 @@ class Draft:
 
 
 def copied(kind: str, name: str) -> Draft:
-    """Copy a sample under the name of a new function.
-
-    Args:
-        kind: one of `SAMPLES`.
-        name: a name that `spelling.check` accepts.
-    """
+    """Copy a sample, one of `SAMPLES`, under a name that `spelling.check` accepts."""
     comment, policies = SAMPLES[kind]
     values = {"name": name, "scheme": name.replace("_", "-")}
     texts = {

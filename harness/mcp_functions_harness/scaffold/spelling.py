@@ -7,7 +7,7 @@ from pathlib import Path
 
 import mcp_functions
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR
-from mcp_functions_harness.problems import stop
+from mcp_functions_harness.problems import Problem
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
 # Characters. The longest name of a Lambda is "<stack>-prod_<name>-worker", and AWS allows 64 characters.
@@ -24,13 +24,13 @@ def check(name: str) -> None:
         Problem: the name is not allowed; the text explains the rule.
     """
     if not NAME.fullmatch(name):
-        stop(f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel")
+        raise Problem(f"{name!r} cannot be a function's name: small letters, digits and single _, as in track_parcel")
     if len(name) > MAX_NAME:
-        stop(f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64")
+        raise Problem(f"{name!r} is too long: {MAX_NAME} characters at most, because Lambda's names end at 64")
     if name == FRONT_DOOR:
-        stop(f"functions/{FRONT_DOOR} is the endpoint: choose another name")
+        raise Problem(f"functions/{FRONT_DOOR} is the endpoint: choose another name")
     if name in RESERVED or keyword.iskeyword(name) or hasattr(builtins, name):
-        stop(f"{name} is a word of Python's or of the toolkit's: choose another name")
+        raise Problem(f"{name} is a word of Python's or of the toolkit's: choose another name")
 
 
 def stack(directory: Path) -> str:

@@ -19,7 +19,6 @@ from mcp_functions_harness import template
 from mcp_functions_harness.checks.iam import KEEP, SEAL, TAG
 from mcp_functions_harness.lambdas.functions import SIGN_IN
 
-FUNCTION = "AWS::Serverless::Function"
 SIGN_IN_CODE = f"functions/{SIGN_IN}/"  # the sign-in front stands after what its mode adds
 INDENT = "  "  # of one level of the template
 ITEMS_IN_ONE_LINE = re.compile(
@@ -71,15 +70,15 @@ class TemplateEditor:
 
     def insert_property(self, logical_id: str, text: str) -> None:
         """Insert a property's lines before the function's Events, or at its end."""
-        self._insert_property(logical_id, text.splitlines(keepends=True))
+        events = self._find_property(logical_id, "Events")
+        self._insert(events.start if events else self._find_resource(logical_id).stop, text)
 
     def append_function(self, block: str) -> None:
         """Insert the block of a function after the last function; do nothing if none is found."""
-        resources = template.parse(self.text)["Resources"]
         functions = [
             logical_id
-            for logical_id, resource in resources.items()
-            if resource.get("Type") == FUNCTION and (resource.get("Properties") or {}).get("CodeUri") != SIGN_IN_CODE
+            for logical_id, resource in template.parse(self.text)["Resources"].items()
+            if resource["Type"] == template.FUNCTION and resource["Properties"].get("CodeUri") != SIGN_IN_CODE
         ]
         span = self._find("Resources", functions[-1]) if functions else None
         if span:
@@ -99,9 +98,7 @@ class TemplateEditor:
 
     def copy_property(self, name: str, source: str, target: str) -> None:
         """Copy a property from the source to the target, if the source has it."""
-        span = self._find_property(source, name)
-        if span:
-            self._insert_property(target, self._lines[span])
+        self.insert_property(target, self.property_text(source, name))
 
     def set_policies(self, logical_id: str, names: Sequence[str]) -> None:
         """Give a function the policies MaySeal and MayKeep as it needs them; its other policies stay."""
@@ -133,19 +130,13 @@ class TemplateEditor:
             else:
                 self._lines[span] = _edited_line(name, first_line, needed, ours)
         elif needed and name == "Policies":
-            self._insert_property(logical_id, [_line_of_items(name, needed)])
+            self.insert_property(logical_id, _line_of_items(name, needed))
         elif needed:
             items = [f"        {dash}{item}\n" for item in needed]
-            self._insert_property(logical_id, [f"      {name}:\n", *items])
+            self.insert_property(logical_id, "".join([f"      {name}:\n", *items]))
 
     def _insert(self, number: int, text: str) -> None:
         self._lines[number:number] = text.splitlines(keepends=True)
-
-    def _insert_property(self, logical_id: str, lines: list[str]) -> None:
-        """Insert a property before the function's Events, or at its end."""
-        events = self._find_property(logical_id, "Events")
-        number = events.start if events else self._find_resource(logical_id).stop
-        self._lines[number:number] = lines
 
     def _find_resource(self, logical_id: str) -> slice:
         """Return the span of a resource; the end of the file, if it is missing."""

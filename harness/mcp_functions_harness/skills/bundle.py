@@ -18,16 +18,11 @@ class Examined(NamedTuple):
     """The skills of a project."""
 
     content: Mapping[str, Any]  # of skills.json (`mcp_functions.skills.bundle`)
-    # what is wrong, each with its file and line; then the content is not complete
-    complaints: list[str]
+    complaints: list[str]  # what is wrong, with its file and line; then the content is not complete
 
 
 def examine(directory: Path) -> Examined:
-    """Read and check the skills beside a directory of functions.
-
-    Args:
-        directory: functions/, whose neighbour skills/ has the skills.
-    """
+    """Read and check the skills in skills/, beside the directory of functions."""
     root = directory.resolve().parent / FOLDER
     complaints: list[str] = []
     skills: list[SkillFolder] = []

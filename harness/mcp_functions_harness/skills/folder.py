@@ -7,11 +7,12 @@ import unicodedata
 from collections.abc import Iterator
 from mimetypes import MimeTypes
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from mcp_functions.protocol.constants import OWN_META, SKILL_SCHEME
 from mcp_functions.protocol.scopes import SCOPE
+from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions.skills.bundle import MAIN_FILE
 from mcp_functions_harness.skills import frontmatter, links
 
@@ -40,7 +41,7 @@ class SkillFolder(NamedTuple):
     """A skill as its folder has it."""
 
     name: str  # of the folder
-    values: dict[str, Any]  # its frontmatter
+    values: JSONObject  # its frontmatter
     files: dict[str, bytes]  # the content of each file, by its path in the skill
     scopes: list[str]
     hidden: bool
@@ -75,30 +76,30 @@ def read(folder: Path) -> SkillFolder:
     if not NAME.fullmatch(folder.name):
         complaints.append(f"{shown}: rename it: a skill's name has 1 to 64 of a-z 0-9 and single hyphens between them")
     files = dict(_read_files(folder, shown, complaints))
-    values: dict[str, Any] = {}
-    scopes: list[str] = []
-    hidden = False
+    values: JSONObject = {}
     if MAIN_FILE in files:
-        text = as_text(files[MAIN_FILE])
-        if text is None:
-            complaints.append(f"{shown}/{MAIN_FILE}:1: it is no UTF-8")
-        else:
-            try:
-                found = frontmatter.read(text)
-            except frontmatter.Wrong as wrong:
-                complaints.append(f"{shown}/{MAIN_FILE}:{wrong.line}: {wrong.reason}")
-            else:
-                values = found.values
-                for key, reason in _wrong_fields(values, folder.name):
-                    line = found.lines.get(key, found.lines.get(key.partition(".")[0], 1))
-                    complaints.append(f"{shown}/{MAIN_FILE}:{line}: {reason}")
-                metadata = values.get("metadata")
-                if isinstance(metadata, dict):
-                    scopes = str(metadata.get(SCOPES, "")).split()
-                    hidden = metadata.get(HIDE) == "true"
+        values, wrong = _read_main_file(files[MAIN_FILE], folder.name)
+        complaints += [f"{shown}/{MAIN_FILE}:{line}: {reason}" for line, reason in wrong]
     elif not complaints:
         complaints.append(f"{shown} has no {MAIN_FILE}: a skill is a folder with that file")
-    return SkillFolder(folder.name, values, files, scopes, hidden, complaints)
+    given = values.get("metadata")
+    metadata = given if isinstance(given, dict) else {}
+    scopes = str(metadata.get(SCOPES, "")).split()
+    return SkillFolder(folder.name, values, files, scopes, metadata.get(HIDE) == "true", complaints)
+
+
+def _read_main_file(content: bytes, folder: str) -> tuple[JSONObject, list[tuple[int, str]]]:
+    """Return the frontmatter of a SKILL.md, and the line of what is wrong in it with the reason."""
+    text = as_text(content)
+    if text is None:
+        return {}, [(1, "it is no UTF-8")]
+    try:
+        found = frontmatter.read(text)
+    except frontmatter.Wrong as wrong:
+        return {}, [(wrong.line, wrong.reason)]
+    lines = found.lines
+    wrong_fields = _wrong_fields(found.values, folder)
+    return found.values, [(lines.get(key, lines.get(key.partition(".")[0], 1)), why) for key, why in wrong_fields]
 
 
 def _read_files(folder: Path, shown: str, complaints: list[str]) -> Iterator[tuple[str, bytes]]:
@@ -167,7 +168,7 @@ def _wrong_path(path: str, folded: dict[str, str]) -> str | None:
     return reason
 
 
-def _wrong_fields(values: dict[str, Any], folder: str) -> Iterator[tuple[str, str]]:
+def _wrong_fields(values: JSONObject, folder: str) -> Iterator[tuple[str, str]]:
     """Yield the key of each wrong field of the frontmatter, with what is wrong (agentskills.io/specification)."""
     name, description = values.get("name"), values.get("description")
     if not isinstance(name, str) or not NAME.fullmatch(name):
@@ -194,7 +195,7 @@ def _wrong_fields(values: dict[str, Any], folder: str) -> Iterator[tuple[str, st
         yield from _wrong_metadata(f"metadata.{key}", key, value, metadata)
 
 
-def _wrong_metadata(place: str, key: str, value: object, metadata: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _wrong_metadata(place: str, key: str, value: object, metadata: JSONObject) -> Iterator[tuple[str, str]]:
     if not isinstance(value, str):
         yield place, f"{key} in metadata is a text: quote it"
     elif key.startswith(RESERVED):
@@ -208,12 +209,7 @@ def _wrong_metadata(place: str, key: str, value: object, metadata: dict[str, Any
 
 
 def wrong_links(skill: SkillFolder, uris: set[str]) -> Iterator[str]:
-    """Yield a complaint for each link in Markdown that leads nowhere, or out of the skill.
-
-    Args:
-        skill: the skill.
-        uris: the URIs of all files of all skills.
-    """
+    """Yield a complaint for each link that leads nowhere, or out of the skill; `uris` are the files of all skills."""
     directories = {path.rpartition("/")[0] for path in skill.files}
     directories |= {parent for each in directories for parent in _parents(each)}
     for path, content in skill.files.items():

@@ -51,8 +51,7 @@ class Frontmatter(NamedTuple):
     """The frontmatter of a SKILL.md."""
 
     values: dict[str, Any]  # as JSON
-    # the line of each key in the file, from 1; keys of `metadata` are "metadata.<key>"
-    lines: dict[str, int]
+    lines: dict[str, int]  # the line of each key, from 1; those of `metadata` are "metadata.<key>"
 
 
 def read(text: str) -> Frontmatter:

@@ -46,11 +46,9 @@ def find(markdown: str) -> Iterator[Link]:
 
 
 def resolve(path: str, folder: str) -> str | None:
-    """Return the path that a relative link of a file in `folder` leads to, from the root of the skill; None if outside.
+    """Return the path that a relative link leads to, from the root of the skill; None if outside.
 
-    Args:
-        path: as it is written, "../scripts/run.py".
-        folder: the folder of the file in the skill, "references", or "" for the root.
+    The path is as it is written, "../scripts/run.py". The folder of its file is "references", or "" for the root.
     """
     if path.startswith(("/", "\\", "~")) or "\\" in path or "\0" in path:
         return None

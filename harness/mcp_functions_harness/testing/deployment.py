@@ -25,7 +25,7 @@ from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.lambdas import invoke_api
 from mcp_functions_harness.lambdas.functions import find
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response, start_server
-from mcp_functions_harness.runtime.configuration import Template
+from mcp_functions_harness.runtime.configuration import Configurations
 from mcp_functions_harness.testing.dynamodb import MemoryTable
 
 MAX_INVOCATION = 64 * 1024  # bytes; the invocation of a worker has a task's id and little more
@@ -97,7 +97,7 @@ def _start(
 
 def _of_template(functions: Path, variables: Variables) -> Variables:
     """Return the variables that the template gives to functions, such as the names of their resources."""
-    template = Template.beside(functions, variables, dict(os.environ))
+    template = Configurations.beside(functions, variables, dict(os.environ))
     merged: Variables = {}
     if template:
         for own in template.own_variables(functions, [app.parent.name for app in find(functions)])[0].values():
@@ -108,7 +108,7 @@ def _of_template(functions: Path, variables: Variables) -> Variables:
 class _Tables:
     """The toolkit's table in memory, and the library moto for tables that a test creates."""
 
-    def __init__(self, tables: list[dict[str, Any]]) -> None:
+    def __init__(self, tables: list[dynamodb.TableParameters]) -> None:
         """Start with the toolkit's table, and with others by the parameters of `CreateTable`."""
         self._tables = tables
         self.reset()

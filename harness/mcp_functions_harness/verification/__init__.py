@@ -8,22 +8,17 @@ A check is a function that returns the text of an `ok`, or raises `Failed` or `S
 or "oauth") says how the API knows who calls.
 """
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions_harness import catalog
 from mcp_functions_harness.verification import lists, routes
 from mcp_functions_harness.verification.calls import Calls
+from mcp_functions_harness.verification.options import Options
 from mcp_functions_harness.verification.report import Failed, Line, run
 from mcp_functions_harness.verification.server import Server, make_session
 from mcp_functions_harness.verification.stack import Stack
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mcp_functions_harness.verification.options import Options
 
 SCHEMES = ("http://", "https://")
 CHECKS_WITH_CREDENTIALS = ("lists", "functions", "conversation", "task")
@@ -32,11 +27,7 @@ NEEDS_STACK = "needs AWS: name the stack instead of its URL"
 
 
 def verify(target: str, options: Options) -> Iterator[Line]:
-    """Check a server; yield one line per check.
-
-    Args:
-        target: the URL of its endpoint, or the name of its stack.
-        options: the options of the user.
+    """Check a server, by the URL of its endpoint or the name of its stack; yield one line per check.
 
     Raises:
         Problem: the stack cannot be read.
@@ -56,6 +47,16 @@ def verify(target: str, options: Options) -> Iterator[Line]:
     yield endpoint_line
     yield run("closed routes", routes.check_closed, endpoint, options["auth"], lists.folders(project))
     yield run("open routes", _check_open, endpoint, stack, options)
+    yield from _with_credentials(endpoint, project, options, endpoint_line)
+    if stack:
+        yield run("stack", stack.check, endpoint.mode)
+        yield run("logs", stack.check_logs, endpoint.request_id, began, options["seconds"])
+        yield run("alarms", stack.check_alarms)
+    else:
+        yield from (Line("skipped", name, NEEDS_STACK) for name in CHECKS_ON_AWS)
+
+
+def _with_credentials(endpoint: Server, project: Catalog, options: Options, endpoint_line: Line) -> Iterator[Line]:
     if endpoint_line.outcome == "ok":
         calls = Calls(endpoint, project, options)
         yield run("lists", lists.check_lists, endpoint, project)
@@ -66,12 +67,6 @@ def verify(target: str, options: Options) -> Iterator[Line]:
         is_skipped = endpoint_line.outcome == "skipped"
         reason = endpoint_line.text if is_skipped else "the endpoint refuses your credentials"
         yield from (Line("skipped", name, reason) for name in CHECKS_WITH_CREDENTIALS)
-    if stack:
-        yield run("stack", stack.check, endpoint.mode)
-        yield run("logs", stack.check_logs, endpoint.request_id, began, options["seconds"])
-        yield run("alarms", stack.check_alarms)
-    else:
-        yield from (Line("skipped", name, NEEDS_STACK) for name in CHECKS_ON_AWS)
 
 
 def _check_open(endpoint: Server, stack: Stack | None, options: Options) -> str:

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
+from mcp_functions.protocol.catalog_types import Catalog
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions.protocol.wire_types import InputRequest, InputResponse, JSONValue, Params, ResultObject, Schema
 from mcp_functions_harness.client import messages, schema_values
 from mcp_functions_harness.client.http import Response
 from mcp_functions_harness.client.tasks import ENDED, Refused
 from mcp_functions_harness.verification import lists
-from mcp_functions_harness.verification.lists import Catalog
+from mcp_functions_harness.verification.lists import Lists
 from mcp_functions_harness.verification.options import Options
 from mcp_functions_harness.verification.report import Failed, Skipped
 from mcp_functions_harness.verification.server import Server
@@ -37,8 +38,7 @@ class Call(NamedTuple):
 
     method: str  # the method of the protocol, e.g. "tools/call"
     params: Params  # the name and the arguments, or the URI
-    # each argument that a header repeats, with the name of its header (`x-mcp-header` of the schema)
-    header_parameters: Sequence[tuple[str, str]] = ()
+    header_parameters: Sequence[tuple[str, str]] = ()  # see `messages.header_parameters`
     is_named: bool = False  # whether the user named it
 
     def __str__(self) -> str:
@@ -50,16 +50,10 @@ class Calls:
     """The calls of one run; no tool is called twice."""
 
     def __init__(self, server: Server, project: Catalog, options: Options) -> None:
-        """Call nothing yet.
-
-        Args:
-            server: the endpoint.
-            project: the catalog of the project; {} if it has none.
-            options: the options of the user.
-        """
+        """Call nothing yet."""
         self._server = server
         self._options = options
-        folders_of_tools: Mapping[str, str] = project.get("functions", {}).get("tools", {})
+        folders_of_tools = project.get("functions", {}).get("tools", {})
         folders_with_tasks = project.get("tasks", ())
         self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
         # the calls that became tasks, each with the result that named its task
@@ -80,7 +74,7 @@ class Calls:
             text = self._run_conversation(call)
             if text:
                 return text
-        raise Skipped(message=f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
+        raise Skipped(f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
 
     def check_task(self) -> str:
         """Follow a task to its end.
@@ -91,17 +85,17 @@ class Calls:
         """
         discovered = self._server.exchange("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
-            raise Skipped(message="the server has none")
+            raise Skipped("the server has none")
         if not self._task_calls:
             for call in self._read_calls():
                 if str(call) in self._tools_with_tasks:
                     self._run_conversation(call)
         if not self._task_calls:
-            raise Skipped(message=f"no read-only tool is a task; {NAME_A_TOOL}")
+            raise Skipped(f"no read-only tool is a task; {NAME_A_TOOL}")
         return "; ".join(self._follow(call, task) for call, task in self._task_calls)
 
     @cached_property
-    def _lists(self) -> Catalog:
+    def _lists(self) -> Lists:
         return lists.read(self._server, ("resources", "prompts", "tools"))
 
     def _named_calls(self) -> list[Call]:
@@ -113,7 +107,7 @@ class Calls:
         calls = []
         for name, arguments in named_tools:
             if name not in schemas:
-                raise Failed(message=f"there is no tool {name}")
+                raise Failed(f"there is no tool {name}")
             calls.append(_tool_call(name, arguments, schemas[name], is_named=True))
         return calls
 
@@ -125,7 +119,8 @@ class Calls:
             required = [argument["name"] for argument in prompt.get("arguments", []) if argument.get("required")]
             calls.append(Call("prompts/get", {"name": prompt["name"], "arguments": dict.fromkeys(required, "example")}))
         for tool in self._lists["tools"]:
-            if tool.get("annotations", {}).get("readOnlyHint") is True and tool["name"] not in called:
+            hints: Mapping[str, Any] = tool.get("annotations", {})
+            if hints.get("readOnlyHint") is True and tool["name"] not in called:
                 schema = tool["inputSchema"]
                 calls.append(_tool_call(tool["name"], schema_values.example(schema), schema))
         return calls[:MAX_CALLS]
@@ -143,13 +138,12 @@ class Calls:
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
             if response.state is None:
-                raise Failed(message="a round asked, and gave no requestState")
-            answers = {
-                key: cast("InputResponse", self._answer(key, request)) for key, request in response.questions.items()
-            }
+                raise Failed("a round asked, and gave no requestState")
+            questions = response.questions.items()
+            answers = {key: cast("InputResponse", self._answer(key, request)) for key, request in questions}
             response = self._send(call, {"requestState": response.state, "inputResponses": answers})
             if response.result is None:
-                raise Failed(message=f"{call}: the state of round {rounds} was not accepted: {response}")
+                raise Failed(f"{call}: the state of round {rounds} was not accepted: {response}")
             rounds += 1
         return self._judge(call, response, rounds)
 
@@ -166,10 +160,10 @@ class Calls:
             return f"{call} was complete after {rounds} rounds" if rounds > 1 else ""
         if call.is_named and result.get("isError"):
             error = f"{call} reported an error in round {rounds}"
-            raise Failed(message=f"{error}: --arguments and --answers may not fit it")
+            raise Failed(f"{error}: --arguments and --answers may not fit it")
         still_asks = last_response.questions is not None
         if call.is_named or still_asks or last_response.status >= SERVER_ERROR:
-            raise Failed(message=f"{call}, round {rounds}: {last_response}")
+            raise Failed(f"{call}, round {rounds}: {last_response}")
         return ""  # the server refuses arguments that were invented here, which proves nothing
 
     def _answer(self, key: str, request: InputRequest) -> Mapping[str, Any]:
@@ -192,16 +186,16 @@ class Calls:
             polls += 1
             if task["status"] not in ENDED and time.monotonic() >= deadline:
                 self._server.exchange("tasks/cancel", {"taskId": task["taskId"]})
-                raise Failed(message=f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
+                raise Failed(f"{call} did not end within {seconds:g} s (--seconds), and was cancelled")
 
         self._server.told = check_deadline
         try:
             result = self._server.follow(task, self._answer)
         # the last two: no response, or one that is not JSON-RPC
         except (Refused, OSError, ValueError) as error:
-            raise Failed(message=f"the task of {call} did not complete: {error}") from error
+            raise Failed(f"the task of {call} did not complete: {error}") from error
         if result.get("isError"):
-            raise Failed(message=f"the task of {call} reported a tool error")
+            raise Failed(f"the task of {call} reported a tool error")
         return f"{call} was complete after {polls} polls"
 
 

@@ -1,8 +1,10 @@
 """What the user of `verify` says, most of it on the command line."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
+
+from mcp_functions.protocol.wire_types import JSONObject
 
 
 class Access(TypedDict):
@@ -25,7 +27,5 @@ class Choices(Access):
 class Options(Choices):
     """All options."""
 
-    # tools that may be called, with their arguments
-    named_tools: Sequence[tuple[str, Mapping[str, Any]]]
-    # by a question's key: the content of its form, "decline" or "cancel"
-    answers: Mapping[str, Any]
+    named_tools: Sequence[tuple[str, JSONObject]]  # tools that may be called, with their arguments
+    answers: JSONObject  # by a question's key: the content of its form, "decline" or "cancel"

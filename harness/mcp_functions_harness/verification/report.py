@@ -34,14 +34,7 @@ class Line(NamedTuple):
 
 
 def run(name: str, check: Callable[P, str], *args: P.args, **kwargs: P.kwargs) -> Line:
-    """Run one check with these arguments, and return its line.
-
-    Args:
-        name: the name of the check.
-        check: returns the text of an `ok`, or raises Failed, Skipped or an error of boto3.
-        *args: the positional arguments of the check.
-        **kwargs: its other arguments.
-    """
+    """Run a check, which returns the text of an `ok`, or raises Failed, Skipped or an error of boto3."""
     try:
         return Line("ok", name, check(*args, **kwargs))
     except Failed as failed:

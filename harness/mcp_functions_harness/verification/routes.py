@@ -36,24 +36,18 @@ def check_endpoint(server: Server) -> str:
     """Check that the endpoint answers the user's credentials."""
     response = server.exchange("server/discover", {})
     if response.status in REFUSALS:
-        raise Failed(message=f"your credentials are refused: {response}")
+        raise Failed(f"your credentials are refused: {response}")
     if response.result is None:
-        raise Failed(message=str(response))
+        raise Failed(str(response))
     return f"{server.url} answers; mode {server.mode}, {CALLERS[server.mode]}"
 
 
 def check_closed(server: Server, expected: str | None, folders: Sequence[str]) -> str:
-    """Check that the endpoint and each function refuse a caller without credentials.
-
-    Args:
-        server: the endpoint.
-        expected: the mode that the user expects; None: any.
-        folders: the folders of the functions.
-    """
+    """Check that the mode is the expected one, and that every route refuses a caller without credentials."""
     if expected and expected != server.mode:
-        raise Failed(message=f"{server.url} is in mode {server.mode}, not {expected}: {CALLERS[server.mode]}")
+        raise Failed(f"{server.url} is in mode {server.mode}, not {expected}: {CALLERS[server.mode]}")
     if server.mode == "none":
-        raise Skipped(message="mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
+        raise Skipped("mode none, everybody may call; --auth iam, jwt or oauth says that it should not be so")
     open_routes = []
     for folder in ("", *folders):
         status = server.discover_anonymously(folder).status
@@ -61,24 +55,18 @@ def check_closed(server: Server, expected: str | None, folders: Sequence[str]) -
             path = urlsplit(server.url_of(folder)).path
             open_routes.append(f"{path} answers HTTP {status} to a caller without credentials")
     if open_routes:
-        raise Failed(message=comma_list(open_routes))
+        raise Failed(comma_list(open_routes))
     return f"/mcp and {len(folders)} functions refuse a caller without credentials"
 
 
 def check_open(server: Server, resource: str, origins: Sequence[str]) -> str:
-    """Check that preflights, the documents and the sign-in need no credentials.
-
-    Args:
-        server: the endpoint.
-        resource: the URL that the resource document must name.
-        origins: the origins whose pages may call.
-    """
+    """Check that preflights of origins, the documents about `resource` and the sign-in need no credentials."""
     if server.mode == "none" and not origins:
-        raise Skipped(message="mode none has no closed ones, and no origin is allowed; --origin names one")
+        raise Skipped("mode none has no closed ones, and no origin is allowed; --origin names one")
     options = f"OPTIONS {urlsplit(server.url).path}"
     response = server.send(server.url, Request(b"", method="OPTIONS"))
     if response.status in REFUSALS:
-        raise Failed(message=f"{options} answers HTTP {response.status}, so no page can send a preflight")
+        raise Failed(f"{options} answers HTTP {response.status}, so no page can send a preflight")
     checked = [options]
     if server.mode in {"jwt", "oauth"}:
         issuers = [_check_resource_document(server, url, resource) for url in server.metadata_urls]
@@ -91,7 +79,7 @@ def check_open(server: Server, resource: str, origins: Sequence[str]) -> str:
         preflight = server.send(server.url, Request(b"", headers, method="OPTIONS"))
         if preflight.headers.get("access-control-allow-origin") != origin:
             answer = f"is answered by HTTP {preflight.status}, without its permission"
-            raise Failed(message=f"a preflight of {origin} {answer}")
+            raise Failed(f"a preflight of {origin} {answer}")
         checked.append(f"preflights of {origin}")
     return ", ".join(checked)
 
@@ -101,9 +89,9 @@ def _check_resource_document(server: Server, url: str, resource: str) -> str:
     path = urlsplit(url).path
     document = _read(server, url)
     if document.get("resource") != resource:
-        raise Failed(message=f"{path} names the resource {document.get('resource')}, and clients use {resource}")
+        raise Failed(f"{path} names the resource {document.get('resource')}, and clients use {resource}")
     if not document.get("authorization_servers"):
-        raise Failed(message=f"{path} names no issuer of tokens")
+        raise Failed(f"{path} names no issuer of tokens")
     return str(document["authorization_servers"][0])
 
 
@@ -112,20 +100,20 @@ def _check_front(server: Server, front: str) -> None:
     for path in (AUTHORIZATION_SERVER, OPENID):
         document = _read(server, front + path)
         if document.get("issuer") != front:
-            raise Failed(message=f"{path} names the issuer {document.get('issuer')}, and clients know it as {front}")
+            raise Failed(f"{path} names the issuer {document.get('issuer')}, and clients know it as {front}")
         for name in ENDPOINTS:
             if name not in document:
-                raise Failed(message=f"{path} has no {name}")
+                raise Failed(f"{path} has no {name}")
             url = str(document[name])
             response = server.get_document(url)
             if response.status in {NO_RESPONSE, HTTPStatus.NOT_FOUND, *REFUSALS}:
                 endpoint = urlsplit(url).path
-                raise Failed(message=f"{endpoint} of the sign-in answers {response} to a caller without credentials")
+                raise Failed(f"{endpoint} of the sign-in answers {response} to a caller without credentials")
 
 
 def _read(server: Server, url: str) -> dict[str, Any]:
     """Get a document without credentials."""
     response = server.get_document(url)
     if response.status != HTTPStatus.OK:
-        raise Failed(message=f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
+        raise Failed(f"{urlsplit(url).path} answers HTTP {response.status} to a caller without credentials")
     return json_object(response.body)

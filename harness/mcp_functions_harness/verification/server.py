@@ -18,7 +18,7 @@ from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Request, Response, send
 from mcp_functions_harness.client.tasks import TaskClient
 from mcp_functions_harness.loopback import json_object
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.verification.options import Access
 from mcp_functions_harness.verification.report import Failed, Skipped
 
@@ -61,22 +61,14 @@ class Server(TaskClient):
             is_issuer = document.get("authorization_servers") == [f"{resource.scheme}://{resource.netloc}"]
             self.mode = "oauth" if is_issuer else "jwt"
         elif response.status != STATUSES["none"] or response.result is None:
-            raise Failed(message=f"{self.url} is no MCP endpoint of 2026-07-28: {response}")
+            raise Failed(f"{self.url} is no MCP endpoint of 2026-07-28: {response}")
 
     def exchange(
-        self,
-        method: str,
-        params: Params,
-        folder: str = "",
-        header_parameters: Sequence[tuple[str, str]] = (),
+        self, method: str, params: Params, folder: str = "", header_parameters: Sequence[tuple[str, str]] = ()
     ) -> Response:
-        """Send a request with the user's credentials, and return the response, which may be an error.
+        """Send a request to the endpoint, or to the function of a folder, with the user's credentials.
 
-        Args:
-            method: the method of the protocol, e.g. "tools/call".
-            params: the method's params without `_meta`.
-            folder: the function's folder; "" for the endpoint.
-            header_parameters: each argument that a header repeats, and the header (`x-mcp-header` of the schema).
+        The params are without `_meta`. For `header_parameters` see `messages.header_parameters`.
 
         Raises:
             Skipped: the mode needs credentials, and there are none.
@@ -122,15 +114,15 @@ class Server(TaskClient):
             return request
         if self.mode != "iam":
             if not self.token:
-                raise Skipped(message="callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
+                raise Skipped("callers need an access token: set MCP_FUNCTIONS_TOKEN, or pass --token")
             return messages.with_header(request, "Authorization", f"Bearer {self.token}")
         credentials = self.session.get_credentials() if self.session else None
         if self.session is None or credentials is None:
-            raise Skipped(message="callers sign their requests, and there are no AWS credentials here")
+            raise Skipped("callers sign their requests, and there are no AWS credentials here")
         region_in_url = REGION.search(urlsplit(url).hostname or "")
         region = region_in_url[1] if region_in_url else self.session.region_name
         if region is None:
-            raise Skipped(message="callers sign for a Region, which this URL does not name: pass --region")
+            raise Skipped("callers sign for a Region, which this URL does not name: pass --region")
         signed = AWSRequest(request.method, url, data=request.body, headers=dict(request.headers))
         SigV4Auth(credentials, "execute-api", region).add_auth(signed)
         return replace(request, headers=tuple(signed.headers.items()))
@@ -145,4 +137,4 @@ def make_session(access: Access) -> boto3.Session:
     try:
         return boto3.Session(profile_name=access["profile"], region_name=access["region"])
     except BotoCoreError as error:
-        stop(first_line(error), after=error)
+        raise Problem(first_line(error)) from error

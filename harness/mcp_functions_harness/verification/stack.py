@@ -12,20 +12,17 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from mcp_functions_harness.problems import first_line, stop
+from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.verification.report import Failed, Skipped, comma_list
 
 ENDPOINT = "Endpoint"  # the output of template.yaml with the server's URL
-# types of resources
 FUNCTION = "AWS::Lambda::Function"
 LOG_GROUP = "AWS::Logs::LogGroup"
 ALARMS = ("AWS::CloudWatch::Alarm", "AWS::CloudWatch::CompositeAlarm")
 COMPLETE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "IMPORT_COMPLETE")
 POLL_SECONDS = 2.0  # pause between two looks at a log
-# what the namespaces of the metrics begin with that the template's filters count
-NAMESPACE = "mcp-functions/"
-# how much this machine's clock may be fast: a line may be that much older than `began`
-CLOCK_SECONDS = 60
+NAMESPACE = "mcp-functions/"  # begins that of each metric that the template's filters count
+CLOCK_SECONDS = 60  # how much this machine's clock may be fast
 MAX_NAMES = 100  # DescribeAlarms takes no more names
 
 
@@ -45,14 +42,13 @@ class Stack:
             pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=name)
             resources = [resource for page in pages for resource in page["StackResourceSummaries"]]
         except (BotoCoreError, ClientError) as error:
-            stop(f"the stack {name} cannot be read: {first_line(error)}", after=error)
+            raise Problem(f"the stack {name} cannot be read: {first_line(error)}") from error
         self._status = str(stack["StackStatus"])
         outputs = {output["OutputKey"]: output["OutputValue"] for output in stack.get("Outputs", ())}
         if ENDPOINT not in outputs:
-            stop(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
+            raise Problem(f"the stack {name} has no output {ENDPOINT}; its status is {self._status}")
         self.endpoint = str(outputs[ENDPOINT])
-        # the names of resources (their physical ids), by type
-        self._names = defaultdict[str, list[str]](list)
+        self._names = defaultdict[str, list[str]](list)  # the physical ids of resources, by type
         for resource in resources:
             self._names[resource["ResourceType"]].append(resource.get("PhysicalResourceId", ""))
 
@@ -74,22 +70,19 @@ class Stack:
             Failed: a deployment has not ended well, or MCP_AUTH_MODE of a function is another mode.
         """
         if self._status not in COMPLETE:
-            raise Failed(message=f"its status is {self._status}")
+            raise Failed(f"its status is {self._status}")
         broken = [name for name, function in self._functions.items() if function.get("State") == "Failed"]
         if broken:
-            raise Failed(message=f"Lambda cannot run {comma_list(broken)}")
+            raise Failed(f"Lambda cannot run {comma_list(broken)}")
         believed = self.variables("MCP_AUTH_MODE")
         if believed and believed != {mode}:
-            raise Failed(message=f"the API enforces {mode}, and functions believe {comma_list(sorted(believed))}")
+            raise Failed(f"the API enforces {mode}, and functions believe {comma_list(sorted(believed))}")
         return f"{self._status}, {len(self._functions)} functions believe mode {mode}"
 
     def check_logs(self, request_id: str, began: float, seconds: float) -> str:
         """Check that each function has its log group, and that a request of this run has its line in one.
 
-        Args:
-            request_id: API Gateway's id of that request; "" if there is none.
-            began: when this run began, in unix seconds.
-            seconds: how long to wait for the line.
+        The id is API Gateway's, or "". The run `began` in unix seconds. The line may take some `seconds`.
 
         Raises:
             Failed: a group or the line is missing.
@@ -107,7 +100,7 @@ class Stack:
         while not any(_has_line(logs, group, request_id, since) for group in groups):
             if time.time() >= deadline:
                 waited = f"{seconds:g} s (--seconds)"
-                raise Failed(message=f"no line of request {request_id} after {waited} in {comma_list(groups)}")
+                raise Failed(f"no line of request {request_id} after {waited} in {comma_list(groups)}")
             time.sleep(POLL_SECONDS)
         return f"{comma_list(needed)}, with the line of request {request_id}"
 
@@ -120,7 +113,7 @@ class Stack:
         """
         names = [name for resource_type in ALARMS for name in self._names[resource_type]]
         if not names:
-            raise Skipped(message="the stack has none: mcp-functions add alarms, and set AlarmTopic")
+            raise Skipped("the stack has none: mcp-functions add alarms, and set AlarmTopic")
         response = self._session.client("cloudwatch").describe_alarms(
             AlarmNames=names[:MAX_NAMES], AlarmTypes=["MetricAlarm", "CompositeAlarm"]
         )
@@ -129,10 +122,10 @@ class Stack:
         _check_present("metric filter that counts", _needed_metrics(alarms), self._counted_metrics())
         silent = [alarm["AlarmName"] for alarm in alarms if not (alarm["ActionsEnabled"] and alarm["AlarmActions"])]
         if silent:
-            raise Failed(message=f"no action follows {comma_list(silent)}")
+            raise Failed(f"no action follows {comma_list(silent)}")
         raised = [alarm["AlarmName"] for alarm in alarms if alarm["StateValue"] == "ALARM"]
         if raised:
-            raise Failed(message=f"raised: {comma_list(raised)}")
+            raise Failed(f"raised: {comma_list(raised)}")
         return f"{len(names)} alarms, none of them raised"
 
     def _counted_metrics(self) -> set[str]:
@@ -143,7 +136,6 @@ class Stack:
         return {metric["metricName"] for found in filters for metric in found["metricTransformations"]}
 
 
-# a client of boto3
 def _has_line(logs: Any, group: str, request_id: str, since: int) -> bool:  # noqa: ANN401
     pages = logs.get_paginator("filter_log_events").paginate(
         logGroupName=group, filterPattern=f'"{request_id}"', startTime=since
@@ -163,4 +155,4 @@ def _needed_metrics(alarms: Iterable[Mapping[str, Any]]) -> list[str]:
 def _check_present(kind: str, names: list[str], present: set[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        raise Failed(message=f"there is no {kind} {comma_list(missing)}")
+        raise Failed(f"there is no {kind} {comma_list(missing)}")

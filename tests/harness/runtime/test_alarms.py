@@ -90,7 +90,7 @@ def _tool(name: str) -> Any:  # noqa: ANN401 - a tool of any function
     return named
 
 
-CATALOG = catalog.build_project({name: [_tool(name)] for name in APPS if name != "mcp"})
+CATALOG: Any = catalog.build_project({name: [_tool(name)] for name in APPS if name != "mcp"})
 
 
 @pytest.fixture(scope="module")

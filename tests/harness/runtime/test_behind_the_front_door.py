@@ -94,7 +94,7 @@ def works(*, step: Step) -> str:
 
 
 OTHERS = {name: [_tool(name)] for name in [*APPS, "missing"] if name not in {"mcp", "works"}}
-CATALOG = catalog.build_project({**OTHERS, "works": [works]})
+CATALOG: Any = catalog.build_project({**OTHERS, "works": [works]})
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from mcp_functions_harness import Problem, environment, template
 from mcp_functions_harness.lambdas.functions import SIGN_IN, find
-from mcp_functions_harness.runtime.configuration import Template
+from mcp_functions_harness.runtime.configuration import Configurations
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown, text
 
 ROOT = Path(__file__).parents[3]
@@ -40,7 +41,7 @@ TEMPLATE: dict[str, Any] = {
 
 
 def resolver() -> Resolver:
-    return Resolver(TEMPLATE, key_arn=KEY)
+    return Resolver(template.parse(json.dumps(TEMPLATE)), key_arn=KEY)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +101,9 @@ def test_a_value_becomes_text_as_cloudformation_writes_it(value: object, written
     assert text(value) == written
 
 
-def read(tmp_path: Path, text_: str, shell: dict[str, str] | None = None) -> Template:
+def read(tmp_path: Path, text_: str, shell: dict[str, str] | None = None) -> Configurations:
     (tmp_path / "template.yaml").write_text(text_, encoding="utf-8")
-    return Template(tmp_path / "template.yaml", OWN, shell or {})
+    return Configurations(tmp_path / "template.yaml", OWN, shell or {})
 
 
 def block(properties: str, more: str = "") -> str:
@@ -110,7 +111,7 @@ def block(properties: str, more: str = "") -> str:
 
 
 def test_lambdas_own_defaults_are_three_seconds_and_128_mb(tmp_path: Path) -> None:
-    configuration = read(tmp_path, block("CodeUri: functions/a/")).configuration(tmp_path / "functions" / "a")
+    configuration = read(tmp_path, block("CodeUri: functions/a/")).of(tmp_path / "functions" / "a")
     assert configuration
     assert (configuration.handler, configuration.timeout, configuration.memory) == ("app.handler", 3, 128)
     assert (configuration.reserved, configuration.log_format, configuration.variables) == (None, "Text", {})
@@ -118,7 +119,7 @@ def test_lambdas_own_defaults_are_three_seconds_and_128_mb(tmp_path: Path) -> No
 
 def test_a_value_of_a_function_overrides_globals(tmp_path: Path) -> None:
     globals_ = "Globals: {Function: {Timeout: 28, MemorySize: 512, Handler: main.run}}\n"
-    configuration = read(tmp_path, globals_ + block("CodeUri: ./a, Timeout: 5")).configuration(tmp_path / "a")
+    configuration = read(tmp_path, globals_ + block("CodeUri: ./a, Timeout: 5")).of(tmp_path / "a")
     assert configuration
     assert (configuration.handler, configuration.timeout, configuration.memory) == ("main.run", 5, 512)
 
@@ -129,7 +130,7 @@ def test_a_folder_of_two_functions_uses_the_block_with_its_name(tmp_path: Path) 
         "  G:\n    Type: AWS::Serverless::Function\n"
         "    Properties: {CodeUri: a, Timeout: 2, FunctionName: !Sub '${AWS::StackName}_a'}\n",
     )
-    configuration = read(tmp_path, two).configuration(tmp_path / "a")
+    configuration = read(tmp_path, two).of(tmp_path / "a")
     assert configuration
     assert configuration.timeout == 2
 
@@ -137,17 +138,17 @@ def test_a_folder_of_two_functions_uses_the_block_with_its_name(tmp_path: Path) 
 def test_a_function_that_is_not_deployed_has_no_configuration(tmp_path: Path) -> None:
     conditions = "Conditions: {Never: !Equals [a, b]}\n"
     absent = conditions + block("CodeUri: a").replace("    Type", "    Condition: Never\n    Type")
-    assert read(tmp_path, absent).configuration(tmp_path / "a") is None
-    assert read(tmp_path, absent).configuration(tmp_path / "b") is None
+    assert read(tmp_path, absent).of(tmp_path / "a") is None
+    assert read(tmp_path, absent).of(tmp_path / "b") is None
 
 
 def test_a_variable_without_a_local_value_is_reported_with_its_fix(tmp_path: Path) -> None:
     stream = block("CodeUri: a, Environment: {Variables: {STREAM: !GetAtt Table.StreamArn}}")
     with pytest.raises(Problem) as error:
-        read(tmp_path, stream).configuration(tmp_path / "a")
+        read(tmp_path, stream).of(tmp_path / "a")
     message = "template.yaml: STREAM has no value here (Table): set STREAM in the environment"
     assert str(error.value) == message
-    configuration = read(tmp_path, stream, {"STREAM": "mine"}).configuration(tmp_path / "a")
+    configuration = read(tmp_path, stream, {"STREAM": "mine"}).of(tmp_path / "a")
     assert configuration
     assert configuration.variables == {"STREAM": "mine"}
 
@@ -155,7 +156,7 @@ def test_a_variable_without_a_local_value_is_reported_with_its_fix(tmp_path: Pat
 def test_a_wrong_call_of_a_cloudformation_function_is_reported_in_one_line(tmp_path: Path) -> None:
     wrong = block("CodeUri: a, Environment: {Variables: {X: !If [OnlyOne]}}", "Conditions: {OnlyOne: !Equals [a, a]}\n")
     with pytest.raises(Problem, match=r"X has no value here \(Fn::If\)"):
-        read(tmp_path, wrong).configuration(tmp_path / "a")
+        read(tmp_path, wrong).of(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
@@ -176,8 +177,13 @@ def test_the_template_is_found_beside_the_folder_of_functions(tmp_path: Path) ->
 
 
 def test_the_projects_own_template_has_a_block_for_every_function_with_the_key() -> None:
-    own_template = Template(ROOT / "template.yaml", OWN, {})
-    configuration = [
-        own_template.configuration(app.parent) for app in find(ROOT / "functions") if app.parent.name != SIGN_IN
-    ]
+    own_template = Configurations(ROOT / "template.yaml", OWN, {})
+    configuration = [own_template.of(app.parent) for app in find(ROOT / "functions") if app.parent.name != SIGN_IN]
     assert {block_.variables["MCP_KMS_KEYS"] if block_ else None for block_ in configuration} == {KEY}
+
+
+def test_sections_without_entries_and_loops_are_no_resources() -> None:
+    written = "Parameters:\nGlobals:\nResources:\n  Table:\n  Queue: {Type: AWS::SQS::Queue, Properties: }\n"
+    parsed = template.parse(f"{written}  Fn::ForEach::Topics: [Name, [a, b], {{}}]\n")
+    assert parsed["Parameters"] == parsed["Globals"]["Function"] == {}
+    assert parsed["Resources"] == {"Queue": {"Type": "AWS::SQS::Queue", "Properties": {}}}

@@ -119,7 +119,7 @@ def run(tasks: int, *, seed: int, directory: Path, clients: int = 8, kills: floa
 
     real = dynamodb.Moto
 
-    def weather(table: Mapping[str, Any]) -> Weather:
+    def weather(table: dynamodb.TableParameters) -> Weather:
         return Weather(real(table), random.Random(seed + 1), seen.faults)  # noqa: S311 - as above
 
     with ExitStack() as stack:

@@ -3,10 +3,4 @@
 from . import apigateway, cloudformation, cognito, iam, runtime
 
 VERSION = "1.5.33"
-PATCHES = (
-    *apigateway.PATCHES,
-    *iam.PATCHES,
-    *runtime.PATCHES,
-    *cloudformation.PATCHES,
-    *cognito.PATCHES,
-)
+PATCHES = (*apigateway.PATCHES, *iam.PATCHES, *runtime.PATCHES, *cloudformation.PATCHES, *cognito.PATCHES)

@@ -1,14 +1,10 @@
 """HTTP APIs: what the template describes in an OpenAPI body, and the event that a function gets."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from .patch import Patch, module, rewrite
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SERVICE = "services.apigateway"
 PROVISIONERS = "services.cloudformation.provisioners"
@@ -23,14 +19,14 @@ def _import_body(api_id: str, body: Mapping[str, Any]) -> None:
     https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-open-api.html
     """
     service = module(SERVICE)
-    for store in (service._routes, service._integrations, service._authorizers):  # noqa: SLF001
+    for store in (service._routes, service._integrations, service._authorizers):
         store[api_id] = {}
     schemes = body.get("components", {}).get("securitySchemes", {})
     access = {name: _authorizer(api_id, name, scheme) for name, scheme in schemes.items()}
     for path, operations in body.get("paths", {}).items():
         for member, operation in operations.items():
             target = operation["x-amazon-apigateway-integration"]
-            made = service._create_integration(  # noqa: SLF001
+            made = service._create_integration(
                 api_id,
                 {
                     "integrationType": target["type"].upper(),
@@ -45,7 +41,7 @@ def _import_body(api_id: str, body: Mapping[str, Any]) -> None:
                 "authorizationScopes": scopes,
                 **access.get(scheme, {}),
             }
-            service._create_route(api_id, route)  # noqa: SLF001
+            service._create_route(api_id, route)
 
 
 def _authorizer(api_id: str, name: str, scheme: Mapping[str, Any]) -> dict[str, str]:
@@ -53,7 +49,7 @@ def _authorizer(api_id: str, name: str, scheme: Mapping[str, Any]) -> dict[str, 
     if scheme.get("x-amazon-apigateway-authtype") == SIGNED:
         return {"authorizationType": "AWS_IAM"}
     described = scheme["x-amazon-apigateway-authorizer"]
-    made = module(SERVICE)._create_authorizer(  # noqa: SLF001
+    made = module(SERVICE)._create_authorizer(
         api_id,
         {
             "name": name,
@@ -66,18 +62,18 @@ def _authorizer(api_id: str, name: str, scheme: Mapping[str, Any]) -> dict[str, 
 
 
 def _body() -> None:
-    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS["AWS::ApiGatewayV2::Api"]  # noqa: SLF001
+    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS["AWS::ApiGatewayV2::Api"]
     create, update = handlers["create"], handlers["update"]
 
     def named(props: dict[str, Any]) -> dict[str, Any]:
         return {"Name": props.get("Body", {}).get("info", {}).get("title"), **props}
 
-    def created(logical_id: str, props: dict[str, Any], stack_name: str) -> Any:  # noqa: ANN401
+    def created(logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
         api_id, attributes = create(logical_id, named(props), stack_name)
         _import_body(api_id, props.get("Body", {}))
         return api_id, attributes
 
-    def updated(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack: str, logical_id: str) -> Any:  # noqa: ANN401
+    def updated(physical_id: str, old: dict[str, Any], new: dict[str, Any], stack: str, logical_id: str) -> Any:
         api_id, attributes = update(physical_id, named(old), named(new), stack, logical_id)
         _import_body(api_id, new.get("Body", {}))
         return api_id, attributes

@@ -1,7 +1,5 @@
 """CloudFormation: properties and types of resources that the template has and MiniStack has not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from .patch import Patch, module
@@ -12,29 +10,29 @@ NOTHING_MADE = ("AWS::Cognito::ManagedLoginBranding", "AWS::Budgets::Budget")
 
 def _expression_alarms() -> None:
     provisioners = module(PROVISIONERS)
-    record = provisioners._cw_metric_alarm_record  # noqa: SLF001
+    record = provisioners._cw_metric_alarm_record
 
-    def recorded(name: str, props: dict[str, Any]) -> Any:  # noqa: ANN401
+    def recorded(name: str, props: dict[str, Any]) -> Any:
         if not props.get("Metrics"):
             return record(name, props)
         kept = {key: value for key, value in props.items() if key != "Metrics"}
         made = record(name, {**kept, "MetricName": "expression", "Namespace": "expression"})
         return {**made, "Metrics": props["Metrics"], "MetricName": None, "Namespace": None}
 
-    provisioners._cw_metric_alarm_record = recorded  # noqa: SLF001
+    provisioners._cw_metric_alarm_record = recorded
 
 
 def _missing_types() -> None:
     def create(logical_id: str, _props: dict[str, Any], stack_name: str) -> tuple[str, dict[str, Any]]:
         return f"{stack_name}-{logical_id}", {}
 
-    def update(physical_id: str, *_others: Any, **_named: Any) -> tuple[str, dict[str, Any]]:  # noqa: ANN401
+    def update(physical_id: str, *_others: Any, **_named: Any) -> tuple[str, dict[str, Any]]:
         return physical_id, {}
 
     def delete(_physical_id: str, _props: dict[str, Any]) -> None:
         return None
 
-    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS  # noqa: SLF001
+    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS
     for name in NOTHING_MADE:
         assert name not in handlers, f"MiniStack has {name} now"  # noqa: S101
         handlers[name] = {"create": create, "update": update, "delete": delete}
@@ -42,17 +40,17 @@ def _missing_types() -> None:
 
 def _secret_ref() -> None:
     """Let `Ref` of a secret be its ARN, as on AWS."""
-    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]  # noqa: SLF001
+    handlers = module(PROVISIONERS)._RESOURCE_HANDLERS["AWS::SecretsManager::Secret"]
     create, update, delete = handlers["create"], handlers["update"], handlers["delete"]
 
     def name_of(physical_id: str) -> str:
         return physical_id.rpartition(":")[2].rpartition("-")[0] if physical_id.startswith("arn:") else physical_id
 
-    def created(logical_id: str, props: dict[str, Any], stack_name: str) -> Any:  # noqa: ANN401
+    def created(logical_id: str, props: dict[str, Any], stack_name: str) -> Any:
         _name, attributes = create(logical_id, props, stack_name)
         return attributes["Arn"], attributes
 
-    def updated(physical_id: str, *others: Any, **named: Any) -> Any:  # noqa: ANN401
+    def updated(physical_id: str, *others: Any, **named: Any) -> Any:
         _name, attributes = update(name_of(physical_id), *others, **named)
         return attributes.get("Arn", physical_id), attributes
 
@@ -64,13 +62,13 @@ def _secret_ref() -> None:
 
 def _provider_url() -> None:
     provisioners = module(PROVISIONERS)
-    attributes = provisioners._cognito_user_pool_attributes  # noqa: SLF001
+    attributes = provisioners._cognito_user_pool_attributes
 
-    def extended(pool_id: str) -> Any:  # noqa: ANN401
+    def extended(pool_id: str) -> Any:
         found = attributes(pool_id)
         return {**found, "ProviderURL": f"https://{found['ProviderName']}"}
 
-    provisioners._cognito_user_pool_attributes = extended  # noqa: SLF001
+    provisioners._cognito_user_pool_attributes = extended
 
 
 PATCHES = (

@@ -1,7 +1,5 @@
 """IAM: policy variables, and the condition keys of KMS and DynamoDB that the template's policies name."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -18,7 +16,7 @@ class _Unknown(Exception):
     """A variable has no value in this request."""
 
 
-def _filled(value: Any, context: Any) -> Any:  # noqa: ANN401 - JSON, and MiniStack's context
+def _filled(value: Any, context: Any) -> Any:
     """Replace the variables in every text of a policy's element."""
     if isinstance(value, dict):
         return {key: _filled(one, context) for key, one in value.items()}
@@ -28,7 +26,7 @@ def _filled(value: Any, context: Any) -> Any:  # noqa: ANN401 - JSON, and MiniSt
         return value
 
     def known(match: re.Match[str]) -> str:
-        found = module(EVALUATOR)._resolve_condition_key(match[1], context)  # noqa: SLF001
+        found = module(EVALUATOR)._resolve_condition_key(match[1], context)
         if found is None:
             raise _Unknown
         return str(found)
@@ -39,20 +37,20 @@ def _filled(value: Any, context: Any) -> Any:  # noqa: ANN401 - JSON, and MiniSt
 def _variables() -> None:
     """https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html ."""
     evaluator = module(EVALUATOR)
-    first_match = evaluator._first_match  # noqa: SLF001
+    first_match = evaluator._first_match
 
-    def filled(statement: Any, context: Any) -> Any:  # noqa: ANN401
+    def filled(statement: Any, context: Any) -> Any:
         elements = {name: getattr(statement, name) for name in ("resources", "not_resources", "conditions")}
         try:
             return replace(statement, **{name: _filled(value, context) for name, value in elements.items()})
         except _Unknown:  # "the entire statement is ignored"; a Deny here has no variable
             return None
 
-    def matched(context: Any, statements: list[Any], effect: str) -> Any:  # noqa: ANN401
+    def matched(context: Any, statements: list[Any], effect: str) -> Any:
         known = [one for statement in statements if (one := filled(statement, context)) is not None]
         return first_match(context, known, effect)
 
-    evaluator._first_match = matched  # noqa: SLF001
+    evaluator._first_match = matched
 
 
 def _kms_context() -> None:
@@ -92,7 +90,7 @@ def _leading_keys() -> None:
 
 def _partition_key(table: str) -> str:
     """Return the name of a table's partition key; "" if there is no such table."""
-    found = module("services.dynamodb")._tables.get(table) or {}  # noqa: SLF001
+    found = module("services.dynamodb")._tables.get(table) or {}
     return next((one["AttributeName"] for one in found.get("KeySchema", ()) if one["KeyType"] == "HASH"), "")
 
 

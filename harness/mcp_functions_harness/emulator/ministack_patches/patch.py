@@ -4,36 +4,25 @@ Where the source is not the known one, the patch does not fit: another version o
 may have moved it. So nothing starts before somebody has looked.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import inspect
 import textwrap
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 DIGITS = 12  # of the digest of a source
 
 
 @dataclass(frozen=True)
 class Patch:
-    """One gap of MiniStack, and what closes it.
-
-    Attributes:
-        name: one or two words.
-        gap: what MiniStack does, and what AWS does.
-        replaced: "module:function" under `ministack` -> the first digits of the SHA-256 of the function's source.
-        apply: replaces the functions.
-    """
+    """One gap of MiniStack, and what closes it."""
 
     name: str
-    gap: str
-    replaced: Mapping[str, str]
-    apply: Callable[[], None]
+    gap: str  # what MiniStack does, and what AWS does
+    replaced: Mapping[str, str]  # "module:function" of MiniStack -> the `digest` of its source
+    apply: Callable[[], None]  # replaces the functions
 
     def problems(self) -> Iterator[str]:
         """Yield each function that is missing, or has another source than the patch was written for."""
@@ -47,7 +36,7 @@ class Patch:
                 yield f"{place} has changed ({found}, not {known})"
 
 
-def module(name: str) -> Any:  # noqa: ANN401 - a module of MiniStack, which has no types
+def module(name: str) -> Any:
     """Import a module of MiniStack."""
     return importlib.import_module(f"ministack.{name}")
 
@@ -60,13 +49,7 @@ def digest(place: str) -> str:
 
 
 def rewrite(name: str, function: str, changes: Mapping[str, str]) -> None:
-    """Replace lines inside a function, where it offers no other place for a change.
-
-    Args:
-        name: the module.
-        function: the function's name.
-        changes: each text that occurs once in the source -> the text in its place.
-    """
+    """Replace texts that each occur once in a function's source, where it offers no other place for a change."""
     owner = module(name)
     source = textwrap.dedent(inspect.getsource(getattr(owner, function)))
     for old, new in changes.items():

@@ -4,8 +4,6 @@ MiniStack has a loop of its own for Python, and the Runtime API for `provided` r
 `bootstrap` file that starts awslambdaric stands beside the code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.metadata
 import io
@@ -52,16 +50,19 @@ def _own_packages(folder: Path) -> Path:
     return folder
 
 
-def _runtime() -> None:
-    service, runtime = module(SERVICE), module(RUNTIME)
-    code_dir, environment = service._provided_runtime_code_dir, service._provided_worker_env  # noqa: SLF001
-    place = Path(tempfile.gettempdir())
-    own = _own_packages(place / "runtime")
-    (own / NAMES.name).symlink_to(NAMES)
-    shared = set(os.environ)  # MiniStack's own variables, of which a function sees none
+class _Environments:
+    """The environment of each function: its code with a bootstrap, its layers, and its variables."""
 
-    def unpacked(code_zip: bytes) -> str:
-        folder = Path(code_dir(code_zip))
+    def __init__(self) -> None:
+        self.service = module(SERVICE)
+        self._code_dir, self._variables = self.service._provided_runtime_code_dir, self.service._provided_worker_env
+        self._place = Path(tempfile.gettempdir())
+        self._own = _own_packages(self._place / "runtime")
+        (self._own / NAMES.name).symlink_to(NAMES)
+        self._shared = set(os.environ)  # MiniStack's own variables, of which a function sees none
+
+    def code_dir(self, code_zip: bytes) -> str:
+        folder = Path(self._code_dir(code_zip))
         bootstrap = folder / "bootstrap"
         with _unpacking:
             if not bootstrap.exists():
@@ -71,55 +72,65 @@ def _runtime() -> None:
                     file.write(text)
         return str(folder)
 
-    def layer(zipped: bytes) -> str:
-        folder = place / "layers" / hashlib.sha256(zipped).hexdigest()
+    def variables(self, config: Any, folder: str, port: int) -> dict[str, str]:
+        made = self._variables(config, folder, port)
+        set_by_template = (config.get("Environment") or {}).get("Variables") or {}
+        kept = {name: value for name, value in made.items() if name not in self._shared or name in set_by_template}
+        zips = [zipped for one in config.get("Layers", ()) if (zipped := self.service._resolve_layer_zip(one))]
+        return {
+            **kept,
+            # the keys of the role, and the endpoint, which MiniStack's own variables name too
+            **{name: made[name] for name in made if name.startswith("AWS_") and name not in set_by_template},
+            "PYTHONPATH": os.pathsep.join([folder, *map(self._layer, reversed(zips)), str(self._own)]),
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self._place),
+            "TZ": ":UTC",
+            **_set_by_lambda(config, made),
+            **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
+        }
+
+    def _layer(self, zipped: bytes) -> str:
+        folder = self._place / "layers" / hashlib.sha256(zipped).hexdigest()
         with _unpacking:
             if not folder.exists():
                 with zipfile.ZipFile(io.BytesIO(zipped)) as files:
                     files.extractall(folder)
         return str(folder / "python")
 
-    def variables(config: dict[str, Any], folder: str, port: int) -> dict[str, str]:
-        made = environment(config, folder, port)
-        set_by_template = (config.get("Environment") or {}).get("Variables") or {}
-        kept = {name: value for name, value in made.items() if name not in shared or name in set_by_template}
-        zips = [zipped for one in config.get("Layers", ()) if (zipped := service._resolve_layer_zip(one))]  # noqa: SLF001
-        logging = config.get("LoggingConfig") or {}
-        region, function = made["AWS_REGION"], made["AWS_LAMBDA_FUNCTION_NAME"]
-        return {
-            **kept,
-            # the keys of the role, and the endpoint, which MiniStack's own variables name too
-            **{name: made[name] for name in made if name.startswith("AWS_") and name not in set_by_template},
-            "PYTHONPATH": os.pathsep.join([folder, *map(layer, reversed(zips)), str(own)]),
-            "PATH": "/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(place),
-            "TZ": ":UTC",
-            "AWS_DEFAULT_REGION": region,
-            "AWS_EXECUTION_ENV": f"AWS_Lambda_{config.get('Runtime')}",
-            "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
-            "AWS_LAMBDA_LOG_FORMAT": str(logging.get("LogFormat", "Text")).upper(),
-            "AWS_LAMBDA_LOG_LEVEL": str(logging.get("ApplicationLogLevel", "INFO")).upper(),
-            "AWS_LAMBDA_LOG_GROUP_NAME": str(logging.get("LogGroup") or f"/aws/lambda/{function}"),
-            **{name: os.environ[name] for name in PASSED_ON if name in os.environ},
-        }
 
-    class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined] # MiniStack has no types
+def _set_by_lambda(config: Any, made: Any) -> dict[str, str]:
+    logging = config.get("LoggingConfig") or {}
+    function = made["AWS_LAMBDA_FUNCTION_NAME"]
+    return {
+        "AWS_DEFAULT_REGION": made["AWS_REGION"],
+        "AWS_EXECUTION_ENV": f"AWS_Lambda_{config.get('Runtime')}",
+        "AWS_LAMBDA_INITIALIZATION_TYPE": "on-demand",
+        "AWS_LAMBDA_LOG_FORMAT": str(logging.get("LogFormat", "Text")).upper(),
+        "AWS_LAMBDA_LOG_LEVEL": str(logging.get("ApplicationLogLevel", "INFO")).upper(),
+        "AWS_LAMBDA_LOG_GROUP_NAME": str(logging.get("LogGroup") or f"/aws/lambda/{function}"),
+    }
+
+
+def _runtime() -> None:
+    environments, runtime = _Environments(), module(RUNTIME)
+    provided = runtime._worker_class_for
+
+    class PythonWorker(runtime.ProvidedWorker):  # type: ignore[misc, name-defined]
         """A process of awslambdaric."""
 
-        def _build_handler_class(self, generation: int, pending: Any) -> Any:  # noqa: ANN401
+        def _build_handler_class(self, generation: int, pending: Any) -> Any:
             made = super()._build_handler_class(generation, pending)
             made.disable_nagle_algorithm = True  # or each answer waits 40 ms for an acknowledgement
             return made
 
-    provided = runtime._worker_class_for  # noqa: SLF001
-
-    def worker_class(config: dict[str, Any]) -> Any:  # noqa: ANN401
+    def worker_class(config: Any) -> Any:
         return PythonWorker if str(config.get("Runtime")).startswith("python") else provided(config)
 
-    service._provided_runtime_code_dir = unpacked  # noqa: SLF001
-    service._provided_worker_env = variables  # noqa: SLF001
-    service._execute_function_warm = service._execute_function_provided_warm  # noqa: SLF001
-    runtime._worker_class_for = worker_class  # noqa: SLF001
+    service = environments.service
+    service._provided_runtime_code_dir = environments.code_dir
+    service._provided_worker_env = environments.variables
+    service._execute_function_warm = service._execute_function_provided_warm
+    runtime._worker_class_for = worker_class
 
 
 PATCHES = (

@@ -42,7 +42,9 @@ class TokenClaims(TypedDict, total=False):
     iss: str
     sub: str
     aud: str | list[str]
-    exp: float  # unix seconds
+    exp: float  # unix seconds, as the next two
+    nbf: float
+    iat: float
     azp: str
     nonce: str
 

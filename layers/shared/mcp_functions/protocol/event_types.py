@@ -38,9 +38,11 @@ class RequestContext(TypedDict, total=False):
     accountId: str
     apiId: str
     domainName: str
+    domainPrefix: str
     requestId: str
     routeKey: str
     stage: str
+    time: str
     timeEpoch: int
 
 
