@@ -55,7 +55,7 @@ def promises(results: Results) -> str:
 
 
 def _growth(results: Results) -> Iterator[str]:
-    """Write a table for each thing that grows, a row for each size: the floor, ours and a ratio. DATA has the others."""
+    """Write a table for each thing that grows, a row for each size: the floor, ours and a ratio."""
     for name, (title, unit) in GROWTH.items():
         cases = [case for case in growing() if case.table == name]
         measured = [case for case in cases if results.get(name, OURS, case.size)]
