@@ -1,4 +1,4 @@
-"""The figures as Markdown: what `make bench` prints and writes between the marks of docs/performance.md."""
+"""The figures as Markdown: what `make bench` prints, and the shorter form that it writes into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.benchmarks import targets
 from tests.benchmarks.cases import CASES, GROWTH, TABLES, growing
-from tests.benchmarks.entrants import ENTRANTS, FLOOR, OURS
+from tests.benchmarks.entrants import ENTRANTS, OURS
 from tests.benchmarks.figures import decile
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "CPU ms", "p10-p90", "MB", "modules", "x fastest peer")
 WARM = ("contender", "CPU µs", "p10-p90", "x fastest peer")
 BUSY = 0.5  # load average, before this run adds its own
-FOLDED = "All figures of this run"
+FOLDED = "The figures of this run"
 DOOR = ", through `/mcp`"
 
 
@@ -36,8 +36,34 @@ def markdown(results: Results) -> str:
             columns = COLD if cases[0].start == "cold" else WARM
             parts.append("\n".join([f"## {title}", "", *table(columns, rows)]))
     parts += [part for part in (*_growth(results), *_crowds(results)) if part]
-    folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, *_absent(results), "</details>"]
+    return "\n\n".join([about(results), promises(results), *parts, *_absent(results)])
+
+
+def summary(results: Results) -> str:
+    """Write what the page shows: the targets, a table of cold starts and one of warm calls. DATA has everything."""
+    cold, warm = (_overview(results, start) for start in ("cold", "warm"))
+    parts = [*cold, *warm, *_crowds(results), *_absent(results)]
+    folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, "</details>"]
     return "\n\n".join([about(results), promises(results), *folded])
+
+
+def _overview(results: Results, start: str) -> Iterator[str]:
+    """Write one table of all cases with this start: a row for each contender, a column for each call."""
+    columns = {name: title for name, title in TABLES.items() if title.lower().startswith(start)}
+    cells: dict[str, dict[str, str]] = {}
+    for case in CASES:
+        if case.table in columns:
+            for title, cpu, *_more, ratio in _rows(results, case, _first(case.table)):
+                cells.setdefault(title, {})[case.table] = f"{cpu} ({ratio})" if ratio else cpu
+    if cells:
+        unit = "CPU ms" if start == "cold" else "CPU µs"
+        heads = (f"{start}: {unit} (x fastest peer)", *(title.partition(": ")[2] for title in columns.values()))
+        rows = [[title, *(found.get(name, "") for name in columns)] for title, found in cells.items()]
+        yield "\n".join(table(heads, rows))
+
+
+def _first(name: str) -> Case:
+    return next(case for case in CASES if case.table == name)
 
 
 def promises(results: Results) -> str:
@@ -55,26 +81,22 @@ def promises(results: Results) -> str:
 
 
 def _growth(results: Results) -> Iterator[str]:
-    """Write a table for each thing that grows, a row for each size: the floor, ours and a ratio."""
+    """Write a table for each thing that grows: a row for each size, a column for each contender."""
     for name, (title, unit) in GROWTH.items():
         cases = [case for case in growing() if case.table == name]
         measured = [case for case in cases if results.get(name, OURS, case.size)]
         if not measured:
             continue
         rows = [[str(case.size), *_grown(results, case)] for case in measured]
-        heads = [unit, *_shown(cases[0]), "ours / fastest peer"]
+        heads = [unit, *cases[0].entrants, "ours / fastest peer"]
         yield "\n".join([f"## {title}, CPU µs", "", *table(heads, rows)])
 
 
 def _grown(results: Results, case: Case) -> list[str]:
-    found = [results.get(case.name, title, case.size) for title in _shown(case)]
+    found = [results.get(case.name, title, case.size) for title in case.entrants]
     peer = results.fastest_peer(case.name, case.size)
     ratio = results.ratio(case.name, OURS, case.name, peer, case.size) if peer else None
     return [*(number(one.median) if one else "" for one in found), times(ratio)]
-
-
-def _shown(case: Case) -> list[str]:
-    return [title for title in case.entrants if title in {FLOOR, OURS}]
 
 
 def _crowds(results: Results) -> Iterator[str]:
