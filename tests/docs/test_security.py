@@ -25,6 +25,7 @@ from mcp_functions.seal.key_choice import EPOCH_SECONDS, last_use
 from mcp_functions.seal.keyring import SKEW_SECONDS
 from mcp_functions.seal.kms import KmsKey
 from mcp_functions.seal.request_state import FLOW_FACTOR
+from mcp_functions.settings import Settings
 from mcp_functions_harness import template
 from mcp_functions_harness.commands import open as opening
 from mcp_functions_harness.testing import Conversation, deployed
@@ -90,6 +91,11 @@ def test_the_page_states_the_lifetimes_of_the_code() -> None:
     assert MAX_CHARS == 24 * 1024
     assert "10 minutes" in PAGE.text
     assert "24 KiB as a token" in PAGE.text
+    settings = Settings({"MCP_STACK": "shop"})
+    assert settings.max_state_chars == MAX_CHARS
+    assert f"{settings.question_seconds // 60} minutes, and its result" in PAGE.text
+    assert settings.max_task_ttl == 7 * 24 * 3600
+    assert "a day, at most a week" in PAGE.text
     assert "max(1 hour, 6 \u00d7 `answer_within`), at most 16 rounds" in PAGE.text
     assert "30 minutes, one lifetime and a minute" in PAGE.text
 
