@@ -158,8 +158,6 @@ def markdown(results: Results) -> str:
             "",
             filled(more),
             "",
-            *table(("bytes of the functions' log", ""), [[kind, spaced(size)] for kind, size in LOG_BYTES.items()]),
-            "",
             filled(_second_hop(results)),
             "",
             *_compared(both),
