@@ -54,7 +54,7 @@ def _write(results: Results) -> None:
     """Write samples, pages and picture."""
     results.write(report.DATA)
     report.PAGE.write_text(
-        report.written(report.PAGE.read_text(encoding="utf-8"), report.markdown(results)), encoding="utf-8"
+        report.written(report.PAGE.read_text(encoding="utf-8"), report.summary(results)), encoding="utf-8"
     )
     costs = cost.PAGE.read_text(encoding="utf-8")
     cost.PAGE.write_text(cost.written(costs, results), encoding="utf-8")

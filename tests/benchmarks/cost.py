@@ -149,10 +149,7 @@ def markdown(results: Results) -> str:
     shown = [[what, how, f"{usd:.2f}"] for what, how, usd in lines(results, "x86_64")]
     both = {processor: total(results, processor) for processor in GB_SECOND}
     heads = ("a million conversations of three rounds", "", "USD")
-    more = (
-        f"On arm64 it is {both['arm64']:.2f}. X-Ray costs nothing: the template turns no traces on. API Gateway counts"
-        " each 512 KB of a request as one more request."
-    )
+    more = f"On arm64 it is {both['arm64']:.2f}. API Gateway counts each 512 KB of a request as one more request."
     return "\n".join(
         (
             *table(heads, [*shown, ["**together**", "", f"**{both['x86_64']:.2f}**"]]),
@@ -160,8 +157,6 @@ def markdown(results: Results) -> str:
             filled(_explained(results)),
             "",
             filled(more),
-            "",
-            *table(("bytes of the functions' log", ""), [[kind, spaced(size)] for kind, size in LOG_BYTES.items()]),
             "",
             filled(_second_hop(results)),
             "",
@@ -177,10 +172,9 @@ def _second_hop(results: Results) -> str:
     hop = ROUNDS * LAMBDA_REQUEST + work
     edge = ROUNDS * (CLOUDFRONT_REQUEST + CLOUDFRONT_FUNCTION)
     return (
-        f"The endpoint is {hop:.2f} of it: {ROUNDS} 000 000 invocations, and {waited} ms in the three rounds, most of"
-        " which it waits. Clients that call `/mcp/<folder>` themselves do not pay it, and hold one execution instead of"
-        f" two. [Routing at the edge](recipes.md#routing-at-the-edge) saves it too, but CloudFront costs {edge:.2f}"
-        " beyond its free tier."
+        f"The endpoint is {hop:.2f} of it: {ROUNDS} 000 000 invocations, and {waited} ms in the three rounds. Clients"
+        " that call `/mcp/<folder>` themselves do not pay it. [Routing at the edge](recipes.md#routing-at-the-edge)"
+        f" saves it too, but CloudFront costs {edge:.2f} beyond its free tier."
     )
 
 
@@ -198,8 +192,8 @@ def _compared(both: Mapping[str, float]) -> list[str]:
         ["two Fargate tasks (0.5 vCPU, 1 GB) and a load balancer", f"{always:.2f}", "0.00, up to their limit"],
     ]
     crossing = (
-        f"Servers that are always on are cheaper above {number(even)} million conversations a month, which is"
-        f" {asked:.0f} requests a second, day and night. Whether two tasks can carry that load was not measured."
+        f"Servers that are always on are cheaper above {number(even)} million conversations a month, or"
+        f" {asked:.0f} requests a second. Whether two tasks can carry that load was not measured."
     )
     return [
         *table(("compared", "USD a month, asked nothing", "USD a million conversations"), rows),
@@ -214,10 +208,9 @@ def _explained(results: Results) -> str:
     chilly = cold(results)
     return (
         f"Milliseconds billed for endpoint + function, in the three rounds: {each}; with both cold: {chilly.endpoint} +"
-        f" {chilly.function}. [The bench](performance.md) measured the processor time, with logs and metrics on. It is"
-        f" divided by {SHARE:.2f}, because 512 MB get 512/1769 of a vCPU. Two parts are assumed: {RUNTIME_MS:.0f} ms an"
-        f" invocation for the runtime, and {INVOKE_MS:.0f} ms for Invoke. The endpoint is billed while the function"
-        " works. The cold figure gives init the same share of a vCPU, though Lambda gives it more."
+        f" {chilly.function}. [The bench](performance.md) measured the processor time, with logs on. It is divided by"
+        f" {SHARE:.2f}, because 512 MB get 512/1769 of a vCPU; Lambda gives init more. Two parts are assumed:"
+        f" {RUNTIME_MS:.0f} ms an invocation for the runtime, and {INVOKE_MS:.0f} ms for Invoke."
     )
 
 

@@ -1,4 +1,4 @@
-"""The figures as Markdown: what `make bench` prints and writes between the marks of docs/performance.md."""
+"""The figures as Markdown: what `make bench` prints, and the shorter form that it writes into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEGIN, END = "<!-- written by `make bench`: begin -->", "<!-- end -->"
 COLD = ("contender", "CPU ms", "p10-p90", "MB", "modules", "x fastest peer")
 WARM = ("contender", "CPU µs", "p10-p90", "x fastest peer")
 BUSY = 0.5  # load average, before this run adds its own
-FOLDED = "All figures of this run"
+FOLDED = "The figures of this run"
 DOOR = ", through `/mcp`"
 
 
@@ -36,8 +36,34 @@ def markdown(results: Results) -> str:
             columns = COLD if cases[0].start == "cold" else WARM
             parts.append("\n".join([f"## {title}", "", *table(columns, rows)]))
     parts += [part for part in (*_growth(results), *_crowds(results)) if part]
-    folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, *_absent(results), "</details>"]
+    return "\n\n".join([about(results), promises(results), *parts, *_absent(results)])
+
+
+def summary(results: Results) -> str:
+    """Write what the page shows: the targets, a table of cold starts and one of warm calls. DATA has everything."""
+    cold, warm = (_overview(results, start) for start in ("cold", "warm"))
+    parts = [*cold, *warm, *_crowds(results), *_absent(results)]
+    folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, "</details>"]
     return "\n\n".join([about(results), promises(results), *folded])
+
+
+def _overview(results: Results, start: str) -> Iterator[str]:
+    """Write one table of all cases with this start: a row for each contender, a column for each call."""
+    columns = {name: title for name, title in TABLES.items() if title.lower().startswith(start)}
+    cells: dict[str, dict[str, str]] = {}
+    for case in CASES:
+        if case.table in columns:
+            for title, cpu, *_more, ratio in _rows(results, case, _first(case.table)):
+                cells.setdefault(title, {})[case.table] = f"{cpu} ({ratio})" if ratio else cpu
+    if cells:
+        unit = "CPU ms" if start == "cold" else "CPU µs"
+        heads = (f"{start}: {unit} (x fastest peer)", *(title.partition(": ")[2] for title in columns.values()))
+        rows = [[title, *(found.get(name, "") for name in columns)] for title, found in cells.items()]
+        yield "\n".join(table(heads, rows))
+
+
+def _first(name: str) -> Case:
+    return next(case for case in CASES if case.table == name)
 
 
 def promises(results: Results) -> str:

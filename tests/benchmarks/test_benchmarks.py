@@ -230,7 +230,7 @@ def shown() -> Results:
 
 
 def test_the_performance_page_shows_the_stored_run(shown: Results) -> None:
-    assert report.markdown(shown) in report.PAGE.read_text(encoding="utf-8")
+    assert report.summary(shown) in report.PAGE.read_text(encoding="utf-8")
     assert report.PICTURE.read_bytes().startswith(b"\x89PNG")
 
 

@@ -106,10 +106,11 @@ def test_a_step_of_the_page_runs_once(bank: ModuleType) -> None:
     assert bank.moved == ["5 to Ada"]
 
 
-def test_the_page_has_the_table_of_the_options() -> None:
+def test_the_page_has_the_options_that_lambda_changes() -> None:
     rows = [
         f"| {', '.join(f'`{name}`' for name in option.names.split())} | {option.fate} | {option.means} |"
         for option in OPTIONS
+        if option.fate in {"named", "refused"}
     ]
     assert "\n".join(["| Option | Fate | On Lambda |", "|---|---|---|", *rows, ""]) in PAGE.text
 

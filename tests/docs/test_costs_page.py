@@ -57,18 +57,14 @@ def test_the_worst_case_uses_the_defaults_of_the_template() -> None:
 def test_the_worst_case_of_one_request_is_what_was_counted() -> None:
     assert cost.request_table() in PAGE.text, "make bench BENCH_ARGS=--again writes it"
     assert cost.dearest_request_row() in PAGE.text
-    assert "at most five calls to KMS and three\ninvocations" in PAGE.text
+    assert "at most five calls to KMS and three invocations" in " ".join(PAGE.text.split())
     assert (max(one.kms for one in MOST.values()), max(one.invocations for one in MOST.values())) == (5, 3)
 
 
 def test_the_costs_page_states_the_limits_of_the_settings() -> None:
     settings = Settings({"MCP_STACK": "shop"})
-    assert row("a sealed state").startswith(f"{settings.max_state_chars // 1024} KiB")
     assert row("a request body") == f"{settings.max_body_bytes // 1024**2} MiB"
     assert row("open tasks").startswith(f"{settings.max_open_tasks} ")
     assert row("what a client has stored.*").startswith(f"{MAX_CLIENT_BYTES // 1000} KB")
     large = f"reads of items of more than {LARGE_ROW // 1000} KB"
     assert row(large).startswith(f"{LARGE_READS} at once for each caller and container, then {LARGE_READS_PER_SECOND} ")
-    assert row("one task").endswith("up to a week")
-    assert settings.max_task_ttl == 7 * 24 * 3600
-    assert row("a question to a client of 2025") == f"{settings.question_seconds // 60} minutes"

@@ -1,7 +1,7 @@
 """The examples of the proposals and drafts that this package follows ("seeds"): the functions answer as they show.
 
 Each test sends the JSON of a document to a function and compares the whole response with the JSON of the document.
-requirements.toml lists all examples and their tests. The released revision 2026-07-28 takes precedence over the
+The released revision 2026-07-28 takes precedence over the
 documents, so `send` adds or removes what they lack:
 
 - `_meta`: "Every request MUST include the required `_meta` fields" (basic/patterns/mrtr); servers "SHOULD include"

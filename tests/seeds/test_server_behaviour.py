@@ -1,6 +1,6 @@
-"""The requirements of the seeds for a server. The seeds are the proposals (SEPs) and drafts that this package follows.
+"""What the proposals (SEPs) and drafts that this package follows ask of a server; the folder calls them "seeds".
 
-requirements.toml names the tests of each sentence. `functions_of_seeds` has the functions of the documents' examples;
+requirements.toml lists where this server differs. `functions_of_seeds` has the functions of the documents' examples;
 `post` sends one request to a function, and the official types check the response.
 """
 
