@@ -39,8 +39,7 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """Import `seal_states` at its first use: an adopted server does not need it."""
         if name != "seal_states":
-            message = f"module {__name__!r} has no attribute {name!r}"
-            raise AttributeError(message)
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from mcp_functions.adopt.sealing import seal_states
 
         return seal_states

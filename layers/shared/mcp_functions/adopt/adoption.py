@@ -58,8 +58,7 @@ def adopt(
             server cannot be carried over (`options`). The log names the options that only change.
     """
     if isinstance(replay, str):
-        message = f"replay is a list of names: replay=[{replay!r}]"
-        raise TypeError(message)
+        raise TypeError(f"replay is a list of names: replay=[{replay!r}]")
     adopted = AdoptedServer(server)
     _report_options(adopted)
     lists = read_lists(adopted)
@@ -87,8 +86,7 @@ def _check_names(replay: Sequence[str], handlers: Sequence[AdoptedHandler]) -> N
     listed = {name for handler in handlers if handler.is_listed for name in (handler.name, handler.key)}
     unknown = sorted(set(replay) - listed)
     if unknown:
-        message = f"replay names {', '.join(map(repr, unknown))}, which the server does not list"
-        raise ValueError(message)
+        raise ValueError(f"replay names {', '.join(map(repr, unknown))}, which the server does not list")
 
 
 def _report_options(adopted: AdoptedServer) -> None:

@@ -78,8 +78,7 @@ class AdoptedHandler(Handler[..., Any]):
     def call(self, params: Params, round_: Round | None) -> ResultObject:
         """Run one round of a request."""
         if round_ is None:  # dispatch makes a round for each handler that `needs_round`
-            rule = "an adopted handler runs in a round"
-            raise DeveloperError(rule)
+            raise DeveloperError("an adopted handler runs in a round")
         questions = AdoptedQuestions(round_, self.name_in_errors, replays=self.replays)
         with _hidden_exceptions(self._missing_arguments(params)):
             return run_round(self._server, self.method, params, questions)

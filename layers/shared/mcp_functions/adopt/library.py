@@ -28,8 +28,7 @@ def find_low_level(server: object) -> Server[Any]:
         found = getattr(found, attribute, found)
     if not isinstance(found, Server):
         kinds = "mcp.server.mcpserver.MCPServer, mcp.server.Server or fastmcp.FastMCP (4 or newer)"
-        message = f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}"
-        raise TypeError(message)
+        raise TypeError(f"adopt takes one server: {kinds}, and not {type(server).__module__}.{type(server).__name__}")
     return found
 
 

@@ -45,9 +45,7 @@ def _read_pages(adopted: AdoptedServer, method: str, list_name: ListName) -> lis
         if cursor is None:
             return entries
         if cursor in cursors:
-            message = f"{method} returns the cursor {cursor!r} again, so its pages never end"
-            raise ValueError(message)
+            raise ValueError(f"{method} returns the cursor {cursor!r} again, so its pages never end")
         cursors.add(cursor)
         params = {"cursor": cursor}
-    message = f"{method} has more than {MAX_PAGES} pages"
-    raise ValueError(message)
+    raise ValueError(f"{method} has more than {MAX_PAGES} pages")

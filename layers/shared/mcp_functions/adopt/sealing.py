@@ -169,8 +169,7 @@ def _require_caller(principal: Principal) -> Principal:
     def bind(ctx: ServerRequestContext[Any, Any]) -> str:
         caller = principal(ctx)
         if not caller:
-            message = "the request has no principal, and its server takes no anonymous states"
-            raise ValueError(message)
+            raise ValueError("the request has no principal, and its server takes no anonymous states")
         return caller
 
     return bind

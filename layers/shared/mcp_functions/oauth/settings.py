@@ -28,16 +28,14 @@ CLIENT_ID = r"[A-Za-z0-9._-]{1,64}"  # the id of a pre-registered client
 
 def _read_resource_parameter(text: str) -> str:
     if text not in RESOURCE_PARAMETERS:
-        message = "must be resource, audience or empty"
-        raise ValueError(message)
+        raise ValueError("must be resource, audience or empty")
     return text
 
 
 def _read_prompt(text: str) -> tuple[str, ...]:
     words = read_words(text)
     if not set(words) <= PROMPTS:
-        message = "may have login, select_account and consent"
-        raise ValueError(message)
+        raise ValueError("may have login, select_account and consent")
     return words
 
 
@@ -86,10 +84,9 @@ class OAuthSettings:
         """Read the settings from the environment."""
         self.common = Settings(environ)
         if self.common.auth_mode != "oauth" or not self.common.kms_keys:
-            message = (
+            raise Misconfigured(
                 "the sign-in front needs MCP_AUTH_MODE oauth, and a key in MCP_KMS_KEYS to seal what browsers carry"
             )
-            raise Misconfigured(message)
         read_all(self, environ)
 
     @property

@@ -36,8 +36,7 @@ def canonical_digest(label: bytes, value: object) -> bytes:
 def _write_value(value: object, write: Callable[[bytes], object], levels: int) -> None:
     """Give the canonical form to `write`; `levels` is how many levels of objects and arrays the value may have."""
     if levels == 0 and isinstance(value, (dict, list, tuple)):
-        message = f"nested deeper than {MAX_DEPTH}"
-        raise ValueError(message)
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
         write(b"{")
         # Python compares texts by code points, as envelope.md §9.3 does.

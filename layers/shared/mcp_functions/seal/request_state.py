@@ -182,15 +182,12 @@ class RequestStates:
     def _check_principal(self, binding: Binding) -> None:
         # envelope.md §9.2: "Without `anonymous`, a request without a principal is a configuration error".
         if binding.principal is None and not self._anonymous:
-            message = "no principal: set RequestStates(anonymous=True) for a server without authentication"
-            raise Misconfigured(message)
+            raise Misconfigured("no principal: set RequestStates(anonymous=True) for a server without authentication")
 
 
 def _check_not_used_up(number: int, milliseconds_left: int) -> None:
     """Refuse a state for a conversation that has used its rounds or its time. The text is for the model."""
     if number > MAX_ROUNDS:
-        message = f"This conversation has used its {MAX_ROUNDS} rounds. Start again."
-        raise ToolError(message)
+        raise ToolError(f"This conversation has used its {MAX_ROUNDS} rounds. Start again.")
     if milliseconds_left <= 0:
-        message = "This conversation has used its time. Start again."
-        raise ToolError(message)
+        raise ToolError("This conversation has used its time. Start again.")
