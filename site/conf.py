@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import mcp_functions
 import mcp_functions_harness
-from mcp_functions import adopt
+from mcp_functions import adopt, annotated, content, hooks, low_level
 from mcp_functions_harness import testing
 from mcp_functions_harness.manual.contents import CONTENTS, PAGES
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 START = PAGES["start"].path.removesuffix(".md")
 API = "site/api"
-PUBLIC = (mcp_functions, testing, adopt, mcp_functions_harness)  # the modules whose names authors import
+# the modules whose names authors import
+PUBLIC = (mcp_functions, content, annotated, low_level, hooks, testing, adopt, mcp_functions_harness)
 
 project = "mcp-functions"
 copyright = "the mcp-functions authors"  # noqa: A001 - Sphinx's name

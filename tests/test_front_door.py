@@ -15,7 +15,8 @@ import pytest
 from botocore import exceptions
 from botocore.exceptions import ClientError
 
-from mcp_functions import Header, prompt, resource, serve_catalog, tool
+from mcp_functions import prompt, resource, serve_catalog, tool
+from mcp_functions.annotated import Header
 from mcp_functions.assembly import assemble
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog

@@ -13,9 +13,10 @@ import mcp_types
 import pytest
 from mcp.server.mcpserver import MCPServer
 
-from mcp_functions import Call, Elicit, ToolError, prompt, resource, serve, serve_catalog, tool
+from mcp_functions import Elicit, ToolError, prompt, resource, serve, serve_catalog, tool
 from mcp_functions.adopt import adopt
 from mcp_functions.handlers import catalog
+from mcp_functions.hooks import Call
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions_harness.testing import Conversation, deployed
 from tests.support import wire

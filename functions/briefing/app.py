@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from mcp_functions import Between, Elicit, prompt, serve
+from mcp_functions import Elicit, prompt, serve
+from mcp_functions.annotated import Between
 
 
 @dataclass

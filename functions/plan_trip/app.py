@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel
 
-from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+from mcp_functions import Question, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
 
 class Where(BaseModel):
@@ -18,7 +19,7 @@ class Draft(BaseModel):
     when: When | None = None
 
 
-QUESTIONS = {"where": ElicitRequest("Where to?", Where), "when": ElicitRequest("In which month?", When)}
+QUESTIONS = {"where": Question("Where to?", Where), "when": Question("In which month?", When)}
 
 
 @tool

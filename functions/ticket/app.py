@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from mcp_functions import Elicit, Length, NotAnswered, resource, serve
+from mcp_functions import Elicit, NotAnswered, resource, serve
+from mcp_functions.annotated import Length
 
 Reason = Annotated[str, Length(3, 200), "For the audit trail"]
 

@@ -3,7 +3,8 @@
 from datetime import timedelta
 from typing import Annotated, Literal, TypedDict
 
-from mcp_functions import Elicit, Number, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.annotated import Number
 
 Resolution = Annotated[Literal["Fixed", "Won't Fix", "Duplicate", "By Design"], "Resolution type for this bug"]
 

@@ -10,22 +10,10 @@ import mcp_types as sdk
 import pytest
 from mcp.server.mcpserver import MCPServer
 
-from mcp_functions import (
-    CallToolResult,
-    Elicit,
-    EmbeddedResource,
-    PromptMessage,
-    ResourceContents,
-    ResourceLink,
-    Step,
-    Text,
-    prompt,
-    resource,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Step, prompt, resource, serve, tool
 from mcp_functions import store as tables
 from mcp_functions.adopt import adopt
+from mcp_functions.content import CallToolResult, EmbeddedResource, PromptMessage, ResourceContents, ResourceLink, Text
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 from mcp_functions_harness.environment import TABLE
 from mcp_functions_harness.testing import MemoryTable

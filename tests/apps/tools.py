@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from mcp_functions import AuditRecord, Elicit, Question, Sample, Step, serve, tool
+from mcp_functions import Elicit, Question, Sample, Step, serve, tool
 from mcp_functions.protocol.constants import APP_MIME_TYPE, EXTENSION_APPS
 from mcp_functions_harness.testing import Conversation
 from tests.support import wire
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.hooks import AuditRecord
     from mcp_functions.http.gateway import LambdaFunction
 
 APPS: dict[str, Any] = {"extensions": {EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}}
@@ -53,7 +54,7 @@ def describe(*, sample: Sample) -> str:
 @tool
 def pack(*, elicit: Elicit) -> str:
     """Ask two things at once."""
-    bag, day = elicit.together(Question("bag", "Which bag?", str), Question("day", "Which day?", str))
+    bag, day = elicit.together(Question("Which bag?", str, key="bag"), Question("Which day?", str, key="day"))
     return f"{bag} on {day}"
 
 

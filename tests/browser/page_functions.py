@@ -12,7 +12,8 @@ import json
 from typing import Annotated, Any, Literal
 from pydantic import AnyUrl, AwareDatetime, BaseModel, EmailStr, Field
 from datetime import date
-from mcp_functions import Elicit, Titles, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.annotated import Titles
 
 class All(BaseModel):
     text: str = Field(min_length=2, max_length=9, title="Some text", description="Two to nine characters.")
@@ -116,7 +117,8 @@ handler = serve(briefing, rules, ticket)
 '''
 CRASH = '''
 from typing import Annotated
-from mcp_functions import Length, Progress, prompt, serve, tool
+from mcp_functions import Progress, prompt, serve, tool
+from mcp_functions.annotated import Length
 
 @tool
 def crash(text: Annotated[str, Length(0, 500)]) -> str:
@@ -157,7 +159,9 @@ MARKUP = "<img src=x onerror=alert(1)><b class=injected>bold</b><script>alert(2)
 HOSTILE = f"""
 from typing import Annotated, Literal
 from pydantic import BaseModel, Field
-from mcp_functions import Elicit, Log, ResourceLink, Titles, Progress, serve, tool
+from mcp_functions import Elicit, Log, Progress, serve, tool
+from mcp_functions.annotated import Titles
+from mcp_functions.content import ResourceLink
 
 MARKUP = {MARKUP!r}
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 
 from functions.sales.app import handler as sample
-from mcp_functions import Between, Elicit, Format, Length, Title, serve, tool
+from mcp_functions import Elicit, serve, tool
 from mcp_functions import store as tables
+from mcp_functions.annotated import Between, Format, Length, Title
 from mcp_functions_harness.environment import TABLE
 from mcp_functions_harness.testing import MemoryTable
 from tests.apps.tools import book, connect, convert, rate

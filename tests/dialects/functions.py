@@ -31,7 +31,7 @@ class Amount(BaseModel):
 @tool
 def both(*, elicit: Elicit) -> str:
     """Ask two things in one round, and a third."""
-    first, second = elicit.together(Question("a", "A?", Name), Question("b", "B?", Name))
+    first, second = elicit.together(Question("A?", Name, key="a"), Question("B?", Name, key="b"))
     return f"{first.name} {second.name} {elicit('c', 'C?', Name).name}"
 
 

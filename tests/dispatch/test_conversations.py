@@ -13,17 +13,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import (
-    Elicit,
-    InputRequiredResult,
-    InputResponses,
-    ListRootsRequest,
-    RequestState,
-    Sample,
-    prompt,
-    resource,
-    tool,
-)
+from mcp_functions import Elicit, RootsQuestion, Sample, prompt, resource, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 from mcp_functions.seal import request_state
 from tests.support import wire
 from tests.support.dispatching import Client
@@ -189,7 +180,7 @@ def test_a_low_level_function_keeps_its_state_between_rounds() -> None:
     def count(*, responses: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         if state.value.rounds == 2:
             return f"{state.value.rounds} {sorted(responses)}"
-        return InputRequiredResult({"roots": ListRootsRequest()}, Draft(rounds=state.value.rounds + 1))
+        return InputRequiredResult({"roots": RootsQuestion()}, Draft(rounds=state.value.rounds + 1))
 
     client = Client(count)
     roots: dict[str, Any] = {"roots": {"roots": []}}

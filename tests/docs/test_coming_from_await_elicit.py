@@ -234,7 +234,7 @@ def test_together_replaces_asyncio_gather() -> None:
     @tool
     def asking(*, elicit: Elicit) -> str:
         """Ask two things."""
-        one, two = elicit.together(Question("one", "One?", Ok), Question("two", "Two?", Ok))
+        one, two = elicit.together(Question("One?", Ok, key="one"), Question("Two?", Ok, key="two"))
         return f"{one.ok} {two.ok}"
 
     talk = Conversation(serve(asking)).call()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import mcp_functions
-from mcp_functions import Elicit, Step, adopt, serve, tool
+from mcp_functions import Elicit, Step, adopt, annotated, content, hooks, low_level, serve, tool
 from mcp_functions_harness import template, testing
 from mcp_functions_harness.command import run as main
 from mcp_functions_harness.testing import Conversation
@@ -97,9 +97,8 @@ def names(heading: str) -> set[str]:
 
 
 def test_the_page_names_every_public_name_and_no_other() -> None:
-    assert names("`from mcp_functions import …`") == set(mcp_functions.__all__)
-    assert names("`from mcp_functions_harness.testing import …`") == set(testing.__all__)
-    assert names("`from mcp_functions.adopt import …`") == set(adopt.__all__)
+    for module in (mcp_functions, annotated, content, hooks, low_level, adopt, testing):
+        assert names(f"`from {module.__name__} import …`") == set(module.__all__)
 
 
 def test_the_page_names_every_command_and_no_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,21 +26,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from functions.book_trip import app as book_trip
-from mcp_functions import (
-    Between,
-    Elicit,
-    ElicitRequest,
-    Format,
-    Length,
-    Number,
-    Step,
-    Title,
-    Titles,
-    prompt,
-    resource,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Question, Step, prompt, resource, serve, tool
+from mcp_functions.annotated import Between, Format, Length, Number, Title, Titles
 from mcp_functions_harness import Harness, checks
 from mcp_functions_harness.command import run as main
 from mcp_functions_harness.terminal.outputs import TextOutput
@@ -104,7 +91,7 @@ class Light:
 
 def test_annotated_adds_a_title_a_description_and_limits() -> None:
     def field(form: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
-        wire: Any = ElicitRequest("Well?", form).wire("it")
+        wire: Any = Question("Well?", form).wire("it")
         found: dict[str, Any] = wire["params"]["requestedSchema"]["properties"]["it"]
         return found
 

@@ -14,7 +14,8 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import AliasChoices, BaseModel, Field
 
-from mcp_functions import Elicit, Number, prompt, resource, serve, tool
+from mcp_functions import Elicit, prompt, resource, serve, tool
+from mcp_functions.annotated import Number
 from mcp_functions.handlers.base import Handler
 from mcp_functions_harness.testing import Conversation
 

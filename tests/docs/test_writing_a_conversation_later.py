@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import (
-    Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    RequestState,
-    Step,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Question, Step, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 from mcp_functions_harness.testing import Conversation
 from tests.docs.stand_ins import FROZEN, YES, Ledger, Ok, Other
 
@@ -215,7 +207,7 @@ def test_the_low_level_has_the_answers_of_all_rounds() -> None:
         """Ask one thing after the other."""
         seen.append((sorted(answers), sorted(answers.unproven)))
         missing = [key for key in ("one", "two") if not answers.accepted(key, Ok)]
-        return InputRequiredResult({missing[0]: ElicitRequest(f"{missing[0]}?", Ok)}) if missing else "done"
+        return InputRequiredResult({missing[0]: Question(f"{missing[0]}?", Ok)}) if missing else "done"
 
     accepted = {"action": "accept", "content": YES}
     talk = Conversation(serve(low)).call().answer(one=accepted, three=accepted).answer(two=accepted)
@@ -236,7 +228,7 @@ def test_accepted_returns_none_for_four_reasons(page: dict[str, Any]) -> None:
         """Repeat the question when the user declines."""
         if answers.accepted("city", Other):
             return "thanks"
-        return InputRequiredResult({"city": ElicitRequest("Which city?", Other)})
+        return InputRequiredResult({"city": Question("Which city?", Other)})
 
     talk = Conversation(serve(stubborn)).call()
     while talk.asked:
@@ -269,7 +261,7 @@ def keep_state(kept: BaseModel) -> LambdaFunction:
     @tool(name="find_city")
     def find(*, state: RequestState[Town]) -> str | InputRequiredResult:  # noqa: ARG001 - what it was does not matter
         """Keep a state, and ask."""
-        return InputRequiredResult({"city": ElicitRequest("Which city?", Other)}, kept)
+        return InputRequiredResult({"city": Question("Which city?", Other)}, kept)
 
     return serve(find)
 

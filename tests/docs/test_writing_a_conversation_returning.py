@@ -10,7 +10,8 @@ import mcp_types as sdk
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import CallToolResult, Image, ResourceContents, Text, prompt, resource, tool
+from mcp_functions import prompt, resource, tool
+from mcp_functions.content import CallToolResult, Image, ResourceContents, Text
 from mcp_functions.protocol.errors import DeveloperError
 
 PICTURE = {"type": "image", "data": "AA==", "mimeType": "image/png"}

@@ -16,7 +16,8 @@ import pytest
 from pydantic import BaseModel
 
 import mcp_functions
-from mcp_functions import Elicit, Question, RequestState, Step, serve, tool
+from mcp_functions import Elicit, Question, Step, serve, tool
+from mcp_functions.low_level import InputRequiredResult, RequestState
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions_harness.testing import Conversation
 
@@ -39,7 +40,7 @@ def _use_a_key_twice(_elicit: Elicit, step: Step, key: str) -> None:
 
 
 def _ask_with_one_key_twice(elicit: Elicit, _step: Step, key: str) -> None:
-    elicit.together(Question(key, "A?", Name), Question(key, "B?", Name))
+    elicit.together(Question("A?", Name, key=key), Question("B?", Name, key=key))
 
 
 def _return_no_json(_elicit: Elicit, step: Step, key: str) -> None:
@@ -122,8 +123,8 @@ def test_the_log_has_the_rule_of_a_request_state_that_cannot_be_written(caplog: 
         value: Any = None
 
     @tool
-    def plans(*, state: RequestState[State]) -> mcp_functions.InputRequiredResult:
-        return mcp_functions.InputRequiredResult({}, request_state=State(value=object() if state.value else None))
+    def plans(*, state: RequestState[State]) -> InputRequiredResult:
+        return InputRequiredResult({}, request_state=State(value=object() if state.value else None))
 
     Conversation(serve(plans)).call()
     assert logged_reason(caplog).startswith("request_state: a … that holds this cannot be read again")

@@ -47,7 +47,7 @@ class Text(BaseModel):
 @tool(answer_within=DAY)
 def ask(text: str, *, elicit: Elicit) -> str:
     """Ask two things at once, and then one more."""
-    elicit.together(Question("a", "A?", Text), Question("b", "B?", Text))
+    elicit.together(Question("A?", Text, key="a"), Question("B?", Text, key="b"))
     return elicit("c", "C?", Text).text + text[:1]
 
 
@@ -105,7 +105,7 @@ def secret(text: str, *, elicit: Elicit) -> str:
 @tool(task="allowed")
 def job(text: str, *, elicit: Elicit) -> str:
     """Ask two things; after the text "fill" the first question fills the item."""
-    elicit.together(Question("a", FULL if text == "fill" else "A?", Text), Question("b", "B?", Text))
+    elicit.together(Question(FULL if text == "fill" else "A?", Text, key="a"), Question("B?", Text, key="b"))
     return text
 
 

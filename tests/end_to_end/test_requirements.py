@@ -14,23 +14,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import (
+from mcp_functions import Elicit, Log, Progress, Sample, ToolError, prompt, resource, tool
+from mcp_functions.content import (
     Audio,
     CallToolResult,
-    Elicit,
     EmbeddedResource,
     Image,
-    Log,
-    Progress,
     PromptMessage,
     ResourceContents,
     ResourceLink,
-    Sample,
     Text,
-    ToolError,
-    prompt,
-    resource,
-    tool,
 )
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import errors

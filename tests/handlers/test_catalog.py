@@ -12,7 +12,8 @@ from typing import Annotated, Any, cast
 
 import pytest
 
-from mcp_functions import Header, Log, prompt, resource, serve, tool
+from mcp_functions import Log, prompt, resource, serve, tool
+from mcp_functions.annotated import Header
 from mcp_functions.handlers import catalog, lists, lookup
 from mcp_functions.protocol.catalog_types import Catalog, ListName
 from mcp_functions.protocol.errors import HeaderMismatch, InvalidParams, MethodNotFound, ResourceNotFound, UnknownName

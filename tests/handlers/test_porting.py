@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from mcp_functions import CallToolResult, Elicit, Image, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.content import CallToolResult, Image
 from mcp_functions_harness.testing import Conversation
 from tests.support.conversations import author_error, talk_to
 

@@ -13,7 +13,9 @@ from typing import Annotated, Any, TypedDict
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, Field
 
-from mcp_functions import Ask, Elicit, Header, InputResponses, RequestState, Shared, prompt, resource, tool
+from mcp_functions import Ask, Elicit, Shared, prompt, resource, tool
+from mcp_functions.annotated import Header
+from mcp_functions.low_level import InputResponses, RequestState
 
 
 class City(BaseModel):

@@ -20,7 +20,8 @@ import pytest
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints
 
 import mcp_functions
-from mcp_functions import Header, Number, prompt, resource, tool
+from mcp_functions import low_level, prompt, resource, tool
+from mcp_functions.annotated import Header, Number
 from mcp_functions.handlers import injection
 from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.wire_types import Schema
@@ -377,8 +378,8 @@ def test_an_authors_validator_may_change_a_value() -> None:
 
 
 def test_the_error_for_a_misplaced_parameter_lists_every_capability() -> None:
-    public = {name: getattr(mcp_functions, name) for name in mcp_functions.__all__}
-    capability_names = {name for name, value in public.items() if is_capability(value)}
+    public = [getattr(module, name) for module in (mcp_functions, low_level) for name in module.__all__]
+    capability_names = {value.__name__ for value in public if is_capability(value)}
     assert set(injection.CAPABILITY_NAMES.split(", ")) == capability_names
 
 

@@ -19,24 +19,21 @@ from pydantic import BaseModel, Field, RootModel
 
 from mcp_functions import (
     Ask,
-    CallToolResult,
     Elicit,
-    InputRequiredResult,
-    InputResponses,
     ListRoots,
-    ListRootsRequest,
     Log,
     Progress,
-    RequestState,
+    RootsQuestion,
     Sample,
     Step,
-    Text,
     ToolError,
     prompt,
     resource,
     tool,
 )
+from mcp_functions.content import CallToolResult, Text
 from mcp_functions.handlers.base import Handler
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 from mcp_functions.protocol.errors import DeveloperError
 from tests.support.conversations import talk_to
 
@@ -343,7 +340,7 @@ def test_camel_case_applies_to_the_keys_and_forms_of_questions() -> None:
 def test_a_result_that_asks_needs_a_parameter_for_the_answers() -> None:
     @tool
     def ask() -> str | InputRequiredResult:
-        return InputRequiredResult({"roots": ListRootsRequest()})
+        return InputRequiredResult({"roots": RootsQuestion()})
 
     talk = talk_to(ask).call()
     assert isinstance(talk.raised, DeveloperError)

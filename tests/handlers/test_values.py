@@ -21,7 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from mcp_functions import CallToolResult, Image, Text, prompt, resource, tool
+from mcp_functions import prompt, resource, tool
+from mcp_functions.content import CallToolResult, Image, Text
 from mcp_functions.protocol.errors import DeveloperError
 from tests.support.conversations import talk_to
 

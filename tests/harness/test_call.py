@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 MODULES = {
     "book": '''
 from typing import Annotated, Literal
-from mcp_functions import Elicit, Header, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.annotated import Header
 
 @tool
 def book(city: str, nights: int = 1, *, elicit: Elicit) -> str:
@@ -44,7 +45,8 @@ handler = serve(book)
     "profile": '''
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
-from mcp_functions import Between, Elicit, Format, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.annotated import Between, Format
 
 @dataclass
 class Profile:

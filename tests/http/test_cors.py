@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import pytest
 
-from mcp_functions import Header, Progress, serve, tool
+from mcp_functions import Progress, serve, tool
+from mcp_functions.annotated import Header
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol.errors import ContentTooLarge, InsufficientScope, OutcomeUnknown, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Request, Result

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcp_functions import Header, Progress, tool
+from mcp_functions import Progress, tool
+from mcp_functions.annotated import Header
 from mcp_functions.assembly import Parts, assemble
 from mcp_functions.http import identity
 from mcp_functions.http.gateway import LambdaFunction

@@ -18,12 +18,8 @@ from mcp_functions import (
     Cancelled,
     Declined,
     Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
     ListRoots,
     Question,
-    RequestState,
     RootsQuestion,
     Sample,
     SampleQuestion,
@@ -32,7 +28,7 @@ from mcp_functions import (
     resource,
     tool,
 )
-from mcp_functions.rounds.sampling import CreateMessageRequest
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 from tests.laws.services import SERVICES, open_resource
 
 if TYPE_CHECKING:
@@ -113,8 +109,8 @@ def guests_with_colours(*, elicit: Elicit) -> list[str]:
         guests = []
         count = elicit("count", "How many are coming?", Count).n
         for n in range(count):
-            ask_name = Question(f"guest-{n}", f"Who is guest {n}?", str)
-            ask_colour = Question(f"colour-{n}", f"What does guest {n} wear?", Colour)
+            ask_name = Question(f"Who is guest {n}?", str, key=f"guest-{n}")
+            ask_colour = Question(f"What does guest {n} wear?", Colour, key=f"colour-{n}")
             name, colour = elicit.together(ask_name, ask_colour)
             guests.append(f"{name} in {colour.choice}")
         return guests
@@ -142,10 +138,10 @@ def all_at_once(*, elicit: Elicit) -> str:
     """Ask the user, the model and the client in one round."""
     with open_resource():
         where, day, roots, praise = elicit.together(
-            Question("where", "Where to?", str),
-            Question("day", "When?", Day),
-            RootsQuestion(),
-            SampleQuestion("praise", CreateMessageRequest("Praise travelling", 100)),
+            Question("Where to?", str, key="where"),
+            Question("When?", Day, key="day"),
+            RootsQuestion(key="roots"),
+            SampleQuestion("Praise travelling", 100, key="praise"),
         )
         plan = f"{where} on {day.first_day}"
         agreed = elicit("agreed", f"{plan}: shall we?", bool)
@@ -156,7 +152,7 @@ def all_at_once(*, elicit: Elicit) -> str:
 def fewer_at_once(*, elicit: Elicit) -> str:
     """Ask only two of the questions, in another order."""
     with open_resource():
-        day, where = elicit.together(Question("day", "When?", Day), Question("where", "Where to?", str))
+        day, where = elicit.together(Question("When?", Day, key="day"), Question("Where to?", str, key="where"))
         return f"{where} on {day.first_day}"
 
 
@@ -409,7 +405,7 @@ def draft(days: int, *, responses: InputResponses, state: RequestState[Draft]) -
         draft.where = draft.where or responses.accepted("where", str)
         draft.day = draft.day or (day.first_day if day else None)
         if draft.where is None or draft.day is None:
-            requests = {"where": ElicitRequest("Where to?", str), "day": ElicitRequest("When?", Day)}
+            requests = {"where": Question("Where to?", str), "day": Question("When?", Day)}
             return InputRequiredResult({key: requests[key] for key in requests if getattr(draft, key) is None}, draft)
         return f"{days} days in {draft.where} from {draft.day}"
 
@@ -425,13 +421,13 @@ def draft_of_another_shape(
         draft.place = draft.place or responses.accepted("where", str)
         draft.day = draft.day or (day.first_day if day else None)
         draft.people = draft.people or (people.n if people else None)
-        missing: dict[str, ElicitRequest] = {}
+        missing: dict[str, Question[Any]] = {}
         if draft.place is None:
-            missing["where"] = ElicitRequest("Where to?", str)
+            missing["where"] = Question("Where to?", str)
         if draft.day is None:
-            missing["day"] = ElicitRequest("When?", Day)
+            missing["day"] = Question("When?", Day)
         if draft.people is None:
-            missing["people"] = ElicitRequest("How many?", Count)
+            missing["people"] = Question("How many?", Count)
         if missing:
             return InputRequiredResult(missing, draft)
         return f"{days} days in {draft.place} from {draft.day}, {draft.people} of us"

@@ -4,20 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel
 
-from mcp_functions import (
-    Audio,
-    Elicit,
-    Header,
-    Log,
-    NotAnswered,
-    Progress,
-    Question,
-    ResourceLink,
-    Sample,
-    prompt,
-    resource,
-    tool,
-)
+from mcp_functions import Elicit, Log, NotAnswered, Progress, Question, Sample, prompt, resource, tool
+from mcp_functions.annotated import Header
+from mcp_functions.content import Audio, ResourceLink
 from tests.legacy.clients import Client, read_question
 
 
@@ -94,7 +83,7 @@ def ask_model(*, sample: Sample) -> str:
 @tool
 def ask_both(*, elicit: Elicit) -> str:
     """Ask two things in one round."""
-    why, original = elicit.together(Question("why", "Why?", Why), Question("original", "Which?", Original))
+    why, original = elicit.together(Question("Why?", Why, key="why"), Question("Which?", Original, key="original"))
     return f"{why.why} {original.number}"
 
 

@@ -50,7 +50,7 @@ class RandomClient:
             step("step-0", mark, 0)
             words = [elicit("a", "A?", handlers.Why).why]
             step("step-1", mark, 1)
-            answers = elicit.together(Question("b", "B?", handlers.Why), Question("c", "C?", handlers.Why))
+            answers = elicit.together(Question("B?", handlers.Why, key="b"), Question("C?", handlers.Why, key="c"))
             words += [answer.why for answer in answers]
             step("step-2", mark, 2)
             return f"{tag}: {' '.join(words)}"

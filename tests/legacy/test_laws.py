@@ -81,7 +81,7 @@ class PlannedTool:
                 name = f"step-{number}"
                 step(name, steps.append, name)
                 keys = [f"{number}-{question}" for question in range(questions)]
-                answers = elicit.together(*(Question(key, f"Word {key}?", Word) for key in keys))
+                answers = elicit.together(*(Question(f"Word {key}?", Word, key=key) for key in keys))
                 words += [answer.word for answer in answers]
             return " ".join(words)
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import Caller, Elicit, ListRoots, Progress, Step, Titles, serve, tool
+from mcp_functions import Caller, Elicit, ListRoots, Progress, Step, serve, tool
+from mcp_functions.annotated import Titles
 from mcp_functions_harness.testing import deployed
 from tests.legacy import handlers
 from tests.legacy.clients import Client, read_question, read_retry, result_text

@@ -21,24 +21,13 @@ from awslambdaric.lambda_runtime_log_utils import JsonFormatter  # type: ignore[
 from botocore.exceptions import ClientError
 from pydantic import BaseModel, field_validator
 
-from mcp_functions import (
-    Elicit,
-    Header,
-    InputRequiredResult,
-    Log,
-    Question,
-    RequestState,
-    Step,
-    ToolError,
-    prompt,
-    resource,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Log, Question, Step, ToolError, prompt, resource, serve, tool
+from mcp_functions.annotated import Header
 from mcp_functions.front_door import FrontDoor
 from mcp_functions.handlers import catalog
 from mcp_functions.http.exchange import Endpoint
 from mcp_functions.http.gateway import LambdaFunction
+from mcp_functions.low_level import InputRequiredResult, RequestState
 from mcp_functions.protocol.errors import Misconfigured, TemporarilyUnavailable
 from mcp_functions.protocol.messages import Principal
 from mcp_functions_harness import Harness, template
@@ -90,7 +79,7 @@ def _change_arguments(_elicit: Elicit, step: Step, how: str, known: str) -> None
 
 
 def _ask_two_questions(elicit: Elicit, _step: Step, how: str, _known: str) -> None:
-    elicit.together(Question(how, how, Name), Question(how, f"{how}!", Name))
+    elicit.together(Question(how, Name, key=how), Question(f"{how}!", Name, key=how))
 
 
 def _ask_a_bad_form(elicit: Elicit, _step: Step, how: str, known: str) -> None:

@@ -76,7 +76,7 @@ OWN = {
     "record": TOOL | {"schemas.annotations", "schemas.class_types"},
     "asking": ASKING | {"schemas.pydantic_types"},
     "choice": ASKING,
-    "form": ASKING,
+    "form": ASKING | {"annotated"},
 }
 FORBIDDEN = {
     "list": LEAN,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mcp_functions import (
+from mcp_functions.content import (
     Audio,
     CallToolResult,
     EmbeddedResource,

@@ -27,7 +27,8 @@ from mcp.server.mcpserver import Image as SdkImage
 from mcp.server.mcpserver.prompts.base import AssistantMessage, UserMessage
 from pydantic import BaseModel
 
-from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, Sample, Text, prompt, resource, tool
+from mcp_functions import Sample, prompt, resource, tool
+from mcp_functions.content import CallToolResult, Image, PromptMessage, ResourceContents, Text
 from mcp_functions.handlers.base import Handler
 from mcp_functions.protocol.errors import DeveloperError
 from tests.legacy.deployment import Deployment
@@ -441,7 +442,7 @@ def test_every_value_that_pydantic_serializes_is_structured_content(value: objec
 def test_a_date_and_an_image_import_neither_pydantic_nor_the_sdk() -> None:
     program = (
         "import datetime, sys\n"
-        "from mcp_functions import Image, tool\n"
+        "from mcp_functions import tool\nfrom mcp_functions.content import Image\n"
         "def when(): return [datetime.date(2026, 7, 28)]\n"
         "def shown(): return [Image(b'a', 'image/png'), 'b']\n"
         "assert 'pydantic_core' not in sys.modules\n"

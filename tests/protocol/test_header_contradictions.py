@@ -14,7 +14,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mcp_functions import Header, prompt, tool
+from mcp_functions import prompt, tool
+from mcp_functions.annotated import Header
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.protocol import headers
 from tests.support import wire

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from mcp_functions import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text
+from mcp_functions.content import CallToolResult, Image, PromptMessage, ResourceContents, ResourceLink, Text
 from mcp_functions.protocol import results
 from mcp_functions.protocol.errors import DeveloperError
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcp_functions import AuditRecord, Elicit, ListRoots, Question, Sample, prompt, serve, tool
+from mcp_functions import Elicit, ListRoots, Question, Sample, prompt, serve, tool
 from mcp_functions.protocol.messages import Principal
 from mcp_functions.seal.binding import principal_digest
 from mcp_functions_harness.testing import Conversation
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.hooks import AuditRecord
 
 
 @pytest.fixture
@@ -84,7 +85,7 @@ def test_a_record_without_a_caller_has_no_principal(ledger: list[AuditRecord]) -
 def test_several_questions_of_one_round_are_one_record(ledger: list[AuditRecord]) -> None:
     @tool
     def ask_two(*, elicit: Elicit) -> str:
-        return str(elicit.together(Question("a", "A?", bool), Question("b", "B?", bool)))
+        return str(elicit.together(Question("A?", bool, key="a"), Question("B?", bool, key="b")))
 
     talk_to(ask_two, ledger).call().accept(b=True).accept(a=True)
     assert summaries(ledger) == [

@@ -19,9 +19,7 @@ from pydantic import BaseModel, Field, field_validator
 
 from mcp_functions import (
     Ask,
-    Between,
     Cancelled,
-    CreateMessageRequest,
     Declined,
     Elicit,
     ListRoots,
@@ -30,15 +28,17 @@ from mcp_functions import (
     RootsQuestion,
     Sample,
     SampleQuestion,
-    Titles,
     serve,
     tool,
 )
+from mcp_functions.annotated import Between, Titles
 from mcp_functions.protocol.errors import InputRequired
 from tests.support.conversations import talk_to
 
 if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
+    from mcp_functions.low_level import InputRequest
+    from tests.rounds.conftest import AuthorError
 
 DECLINED = {"action": "decline"}
 ROOTS = {"roots": [{"uri": "file:///a"}, {"uri": "file:///b", "name": "b"}]}
@@ -115,7 +115,7 @@ def test_an_answer_has_the_type_of_its_form(form: Any, content: dict[str, Any], 
     def ask(*, elicit: Elicit) -> str:
         inline = elicit("it", "It?", form)
         outcome = elicit.outcome("it", "It?", form)
-        (together,) = elicit.together(Question("it", "It?", form))
+        (together,) = elicit.together(Question("It?", form, key="it"))
         return repr([inline, outcome, together])
 
     assert talk_to(ask).call().accept(it=content).text == repr([answer] * 3)
@@ -343,10 +343,10 @@ def test_a_declined_question_stays_declined() -> None:
 def ask_four(*, elicit: Elicit) -> str:
     """Ask the user twice, and the client and its model once."""
     name, agreed, roots, message = elicit.together(
-        Question("name", "Who?", str),
-        Question("agreed", "Agreed?", bool),
-        RootsQuestion(),
-        SampleQuestion("weather", CreateMessageRequest("How is the weather?", 20)),
+        Question("Who?", str, key="name"),
+        Question("Agreed?", bool, key="agreed"),
+        RootsQuestion(key="roots"),
+        SampleQuestion("How is the weather?", 20, key="weather"),
     )
     return f"{name} {agreed} {len(roots)} {message['content']['text']}"
 
@@ -376,7 +376,7 @@ def test_a_declined_question_raises_after_the_other_questions_are_answered() -> 
 @tool
 def invite(count: int, *, elicit: Elicit) -> list[str]:
     """Ask for the names of some guests."""
-    questions = [Question(f"guest-{number}", "Who?", Name) for number in range(count)]
+    questions = [Question("Who?", Name, key=f"guest-{number}") for number in range(count)]
     return [guest.name for guest in elicit.together(*questions)]
 
 
@@ -385,6 +385,51 @@ def test_an_author_may_ask_many_questions_together() -> None:
     assert len(talk.asked) == 7
     talk.accept(**dict.fromkeys(talk.asked, "Ann"))
     assert talk.result["structuredContent"] == ["Ann"] * 7
+
+
+def test_a_page_may_be_asked_for_together_with_a_form() -> None:
+    @tool
+    def book(*, elicit: Elicit) -> str:
+        page, name = elicit.together(
+            Question.url("Sign in", "https://forge.example", key="login"), Question("Who?", str, key="name")
+        )
+        return f"{name}, signed in: {page}"
+
+    talk = talk_to(book).call()
+    assert talk.asked == ["login", "name"]
+    assert talk.requests["login"]["params"]["url"] == "https://forge.example"
+    talk.answer(login={"action": "accept"}, name=accepted(name="Ann"))
+    assert talk.text == "Ann, signed in: None"
+
+
+@pytest.mark.parametrize("question", [Question("Who?", str), SampleQuestion("Who?", 20), RootsQuestion()])
+def test_a_question_that_is_asked_together_needs_a_key(question: InputRequest[Any], author_error: AuthorError) -> None:
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit.together(Question("Agreed?", bool, key="agreed"), question))
+
+    rule = 'a question of elicit.together needs a key: Question("Where to?", City, key="where")'
+    assert author_error(talk_to(ask).call()) == rule
+
+
+def test_a_question_with_its_key_first_gets_an_error_that_shows_the_order(author_error: AuthorError) -> None:
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit.together(Question("who", "Who?", str)))  # type: ignore[arg-type]
+
+    rule = 'a Question has the message first, and the key last: Question("Where to?", City, key="where")'
+    assert author_error(talk_to(ask).call()) == rule
+
+
+def test_a_question_to_the_model_with_its_key_first_gets_an_error_that_shows_the_order(
+    author_error: AuthorError,
+) -> None:
+    @tool
+    def ask(*, elicit: Elicit) -> str:
+        return str(elicit.together(SampleQuestion("said", SampleQuestion("Hi", 20))))  # type: ignore[arg-type]
+
+    rule = 'a SampleQuestion has the messages first: SampleQuestion("Summarise …", 200, key="summary")'
+    assert author_error(talk_to(ask).call()) == rule
 
 
 def test_no_questions_together_need_no_round() -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
-from mcp_functions import CreateMessageRequest, ElicitRequest, ListRootsRequest
+from mcp_functions import Question, RootsQuestion, SampleQuestion
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.rounds.input_requests import fingerprint, missing_capabilities, with_reason
 from tests.support import wire
@@ -29,12 +29,12 @@ class Name(BaseModel):
     kind: Literal["a", "b"] = "a"
 
 
-FORM = ElicitRequest("Who?", Name).wire()
-PAGE = ElicitRequest.url("Sign in", "https://x.example/y").wire()
-SAMPLE = CreateMessageRequest("Hello", max_tokens=10).wire()
-SAMPLE_WITH_TOOLS = CreateMessageRequest("Hello", 10, {"tools": []}).wire()
-SAMPLE_WITH_TOOL_CHOICE = CreateMessageRequest("Hello", 10, {"toolChoice": {"mode": "none"}}).wire()
-ROOTS = ListRootsRequest().wire()
+FORM = Question("Who?", Name).wire()
+PAGE = Question.url("Sign in", "https://x.example/y").wire()
+SAMPLE = SampleQuestion("Hello", max_tokens=10).wire()
+SAMPLE_WITH_TOOLS = SampleQuestion("Hello", 10, {"tools": []}).wire()
+SAMPLE_WITH_TOOL_CHOICE = SampleQuestion("Hello", 10, {"toolChoice": {"mode": "none"}}).wire()
+ROOTS = RootsQuestion().wire()
 EVERY_REQUEST = [FORM, PAGE, SAMPLE, SAMPLE_WITH_TOOLS, SAMPLE_WITH_TOOL_CHOICE, ROOTS]
 
 
@@ -68,7 +68,7 @@ def test_a_form_has_a_message_and_a_schema() -> None:
 
 
 def test_a_form_is_written_in_camel_case_on_demand() -> None:
-    request_: Any = ElicitRequest("Who?", Name).wire(camel_case=True)
+    request_: Any = Question("Who?", Name).wire(camel_case=True)
     assert request_["params"]["requestedSchema"]["required"] == ["firstName"]
 
 
@@ -84,12 +84,12 @@ def test_a_page_is_message_and_url_without_an_id() -> None:
 )
 def test_a_page_has_an_absolute_https_url(url: str) -> None:
     with pytest.raises(DeveloperError, match="an absolute https:// URL"):
-        ElicitRequest.url("Sign in", url).wire()
+        Question.url("Sign in", url).wire()
 
 
 @pytest.mark.parametrize("url", ["http://localhost:8000/a", "http://127.0.0.1/a", "http://[::1]/a"])
 def test_a_page_on_this_machine_may_have_an_http_url(url: str) -> None:
-    assert ElicitRequest.url("Sign in", url).wire()["params"]["url"] == url
+    assert Question.url("Sign in", url).wire()["params"]["url"] == url
 
 
 def test_a_sample_of_a_string_has_one_message_of_the_user() -> None:
@@ -101,12 +101,12 @@ def test_a_sample_of_a_string_has_one_message_of_the_user() -> None:
 
 def test_options_of_a_sample_outside_json_break_a_rule() -> None:
     with pytest.raises(DeveloperError, match="JSON cannot carry the options of the question to the model"):
-        CreateMessageRequest("Hello", 5, {"metadata": object()}).wire()
+        SampleQuestion("Hello", 5, {"metadata": object()}).wire()
 
 
 def test_messages_and_options_are_passed_on() -> None:
     messages = [{"role": "assistant", "content": {"type": "text", "text": "Hi"}}]
-    request_: Any = CreateMessageRequest(messages, 5, {"temperature": 0.5, "systemPrompt": "Be brief"}).wire()
+    request_: Any = SampleQuestion(messages, 5, {"temperature": 0.5, "systemPrompt": "Be brief"}).wire()
     assert request_["params"] == {"messages": messages, "temperature": 0.5, "systemPrompt": "Be brief", "maxTokens": 5}
 
 
@@ -122,7 +122,7 @@ def test_a_form_with_the_name_of_a_secret_is_refused(name: str) -> None:
     """Values of a form pass the client and may reach its model, so a secret needs a page."""
     form = type("Login", (BaseModel,), {"__annotations__": {name: str}})
     with pytest.raises(DeveloperError, match=f"{name}.*url"):
-        ElicitRequest("Who are you?", form).wire()
+        Question("Who are you?", form).wire()
 
 
 def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
@@ -130,7 +130,7 @@ def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
         word: SecretStr
 
     with pytest.raises(DeveloperError, match="word"):
-        ElicitRequest("Who are you?", Login).wire()
+        Question("Who are you?", Login).wire()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_form_with_the_type_of_a_secret_is_refused() -> None:
 )
 def test_a_url_that_a_browser_cannot_open_is_refused(url: str) -> None:
     with pytest.raises(DeveloperError, match="URL"):
-        ElicitRequest.url("Please sign in", url).wire()
+        Question.url("Please sign in", url).wire()
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_url_that_a_browser_cannot_open_is_refused(url: str) -> None:
 def test_a_sampling_request_whose_tool_use_has_no_result_is_refused(answer: object, rule: str) -> None:
     messages: list[Any] = [{"role": "assistant", "content": TOOL_USE}, {"role": "user", "content": answer}]
     with pytest.raises(DeveloperError, match=rule):
-        CreateMessageRequest(messages, 10, {"tools": []}).wire()
+        SampleQuestion(messages, 10, {"tools": []}).wire()
 
 
 def test_a_sampling_request_with_one_result_for_two_tool_uses_is_refused() -> None:
@@ -161,7 +161,7 @@ def test_a_sampling_request_with_one_result_for_two_tool_uses_is_refused() -> No
         {"role": "user", "content": [TOOL_RESULT]},
     ]
     with pytest.raises(DeveloperError, match=RESULT_FOR_EACH_USE):
-        CreateMessageRequest(messages, 10, {"tools": []}).wire()
+        SampleQuestion(messages, 10, {"tools": []}).wire()
 
 
 def test_a_sampling_request_with_a_result_for_every_tool_use_is_sent() -> None:
@@ -171,13 +171,13 @@ def test_a_sampling_request_with_a_result_for_every_tool_use_is_sent() -> None:
         {"role": "user", "content": [{**TOOL_RESULT, "toolUseId": "u2"}, TOOL_RESULT]},
         {"role": "assistant", "content": TEXT},
     ]
-    params: Any = CreateMessageRequest(messages, 10, {"tools": []}).wire()["params"]
+    params: Any = SampleQuestion(messages, 10, {"tools": []}).wire()["params"]
     assert params["messages"] == messages
 
 
 def test_a_sampling_request_that_ends_with_a_tool_use_is_refused() -> None:
     with pytest.raises(DeveloperError, match="the last message must have no tool_use"):
-        CreateMessageRequest([{"role": "assistant", "content": TOOL_USE}], 10, {"tools": []}).wire()
+        SampleQuestion([{"role": "assistant", "content": TOOL_USE}], 10, {"tools": []}).wire()
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_sampling_request_that_ends_with_a_tool_use_is_refused() -> None:
 )
 def test_a_sampling_message_has_a_role_and_content(message: Any) -> None:  # noqa: ANN401
     with pytest.raises(DeveloperError, match="a message for the model is a SamplingMessage or a dict with role and"):
-        CreateMessageRequest([message], 10).wire()
+        SampleQuestion([message], 10).wire()
 
 
 def test_roots_are_asked_for_without_params_of_their_own() -> None:
@@ -207,10 +207,10 @@ def test_a_fingerprint_is_22_url_safe_characters() -> None:
 
 def test_different_requests_have_different_fingerprints() -> None:
     similar = [
-        ElicitRequest("Who? ", Name).wire(),
-        ElicitRequest("Who?", Name).wire(camel_case=True),
-        ElicitRequest.url("Sign in", "https://x.example/z").wire(),
-        CreateMessageRequest("Hello", max_tokens=11).wire(),
+        Question("Who? ", Name).wire(),
+        Question("Who?", Name).wire(camel_case=True),
+        Question.url("Sign in", "https://x.example/z").wire(),
+        SampleQuestion("Hello", max_tokens=11).wire(),
     ]
     requests = [*EVERY_REQUEST, *similar]
     assert len({fingerprint(request) for request in requests}) == len(requests)
@@ -234,7 +234,7 @@ class Address(BaseModel):
 
 
 def test_a_fingerprint_stays_the_same_in_every_release() -> None:
-    assert fingerprint(ElicitRequest("Wohin? → Zürich", Address).wire()) == "STa3AdogeQe_6RNudM5nkQ"
+    assert fingerprint(Question("Wohin? → Zürich", Address).wire()) == "STa3AdogeQe_6RNudM5nkQ"
 
 
 def reversed_keys(value: Any) -> Any:  # noqa: ANN401 - JSON is any value

@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pytest
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, computed_field, model_validator
 
-from mcp_functions import (
-    CreateMessageRequest,
-    Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    ListRootsRequest,
-    RequestState,
-    Step,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Question, RootsQuestion, SampleQuestion, Step, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.input_requests import fingerprint
 from mcp_functions.rounds.round import History, Round, RoundRequest
@@ -40,7 +30,7 @@ class Name(BaseModel):
 
 
 def ask_name() -> InputRequiredResult:
-    return InputRequiredResult({"name": ElicitRequest("Who?", Name)})
+    return InputRequiredResult({"name": Question("Who?", Name)})
 
 
 # The responses to the questions.
@@ -50,9 +40,9 @@ def test_input_responses_are_a_mapping_by_key() -> None:
     @tool
     def ask_three(*, responses: InputResponses) -> str | InputRequiredResult:
         requests = {
-            "name": ElicitRequest("Who?", Name),
-            "roots": ListRootsRequest(),
-            "model": CreateMessageRequest("Well?", 9),
+            "name": Question("Who?", Name),
+            "roots": RootsQuestion(),
+            "model": SampleQuestion("Well?", 9),
         }
         missing = {key: request for key, request in requests.items() if key not in responses}
         return InputRequiredResult(missing) if missing else str(sorted(responses.items()))
@@ -120,7 +110,7 @@ def test_a_form_may_be_the_type_of_one_value() -> None:
     @tool
     def sit(*, responses: InputResponses) -> str | InputRequiredResult:
         seat = responses.accepted("seat", seats)
-        return seat or InputRequiredResult({"seat": ElicitRequest("Where?", seats)})
+        return seat or InputRequiredResult({"seat": Question("Where?", seats)})
 
     talk = talk_to(sit).call().accept(seat="roof")
     assert talk.requests["seat"]["params"]["requestedSchema"]["properties"] == {
@@ -142,7 +132,7 @@ def test_a_question_asked_again_needs_a_new_answer() -> None:
 
 def test_changing_a_response_leaves_the_request_unchanged() -> None:
     sent = {"asked": {"roots": ["a"]}, "unasked": {"roots": ["b"]}}
-    round_ = Round(RoundRequest(responses=sent), History(asked={"asked": fingerprint(ListRootsRequest().wire())}))
+    round_ = Round(RoundRequest(responses=sent), History(asked={"asked": fingerprint(RootsQuestion().wire())}))
     responses = InputResponses(round_)
     responses["asked"]["roots"].clear()
     responses.unproven["unasked"]["roots"].clear()
@@ -156,9 +146,9 @@ def test_changing_a_response_leaves_the_request_unchanged() -> None:
 def test_results_that_ask_the_same_are_equal() -> None:
     def ask(message: str) -> InputRequiredResult:
         requests = {
-            "name": ElicitRequest(message, Name),
-            "model": CreateMessageRequest(message, 9),
-            "roots": ListRootsRequest(),
+            "name": Question(message, Name),
+            "model": SampleQuestion(message, 9),
+            "roots": RootsQuestion(),
         }
         return InputRequiredResult(requests, Name(name="Ann"))
 
@@ -167,7 +157,26 @@ def test_results_that_ask_the_same_are_equal() -> None:
 
 
 def test_requests_that_ask_the_same_have_the_same_hash() -> None:
-    assert len({ElicitRequest("Who?", Name), ElicitRequest("Who?", Name), ListRootsRequest()}) == 2
+    assert len({Question("Who?", Name), Question("Who?", Name), RootsQuestion()}) == 2
+
+
+@pytest.mark.parametrize("key", ["", "name"])
+def test_a_question_may_repeat_its_key(key: str) -> None:
+    @tool
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        name = responses.accepted("name", Name)
+        return name.name if name else InputRequiredResult({"name": Question("Who?", Name, key=key)})
+
+    assert talk_to(ask).call().accept(name="Ann").text == "Ann"
+
+
+def test_a_question_may_not_have_another_key(author_error: AuthorError) -> None:
+    @tool
+    def ask(*, responses: InputResponses) -> str | InputRequiredResult:
+        return "unreached" if responses else InputRequiredResult({"name": Question("Who?", Name, key="who")})
+
+    rule = "a question has the key 'who', but input_requests names it 'name': leave its own key out"
+    assert author_error(talk_to(ask).call()) == rule
 
 
 def test_a_result_needs_questions_or_a_state(author_error: AuthorError) -> None:
@@ -194,7 +203,7 @@ def plan(*, responses: InputResponses, state: RequestState[Draft]) -> str | Inpu
     place = responses.accepted("where", Name)
     if place:
         return f"{place.name} after {draft.rounds} rounds"
-    return InputRequiredResult({"where": ElicitRequest("Where to?", Name)}, draft)
+    return InputRequiredResult({"where": Question("Where to?", Name)}, draft)
 
 
 def test_a_state_comes_back_as_its_model() -> None:
@@ -419,7 +428,7 @@ def test_a_state_of_another_shape_is_migrated_or_begun_anew(model: type[BaseMode
 def test_a_new_version_gets_the_answer_to_the_old_one() -> None:
     @tool(name="plan")
     def newer(*, responses: InputResponses) -> str | InputRequiredResult:
-        requests = {"where": ElicitRequest("Where to?", Name), "who": ElicitRequest("Who?", Name)}
+        requests = {"where": Question("Where to?", Name), "who": Question("Who?", Name)}
         missing = {key: request for key, request in requests.items() if key not in responses}
         return InputRequiredResult(missing) if missing else f"{len(responses)} answers"
 

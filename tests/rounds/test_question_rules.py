@@ -17,20 +17,8 @@ from uuid import uuid4
 import pytest
 from pydantic import BaseModel
 
-from mcp_functions import (
-    Ask,
-    Declined,
-    Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    ListRoots,
-    Question,
-    Sample,
-    Step,
-    serve,
-    tool,
-)
+from mcp_functions import Ask, Declined, Elicit, ListRoots, Question, Sample, Step, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses
 from mcp_functions.protocol.errors import InputRequired
 from mcp_functions.rounds.questions import MAX_MESSAGE_CHANGES
 from tests.support.conversations import talk_to
@@ -196,7 +184,7 @@ def test_of_two_keys_with_the_same_question_the_error_names_the_first(author_err
     @tool
     def ask_both(*, elicit: Elicit) -> str:
         rounds["ask_both"] += 1
-        elicit.together(*[Question(f"{side}-{rounds['ask_both']}", "Who?", Name) for side in ("left", "right")])
+        elicit.together(*[Question("Who?", Name, key=f"{side}-{rounds['ask_both']}") for side in ("left", "right")])
         return "unreached"
 
     talk = talk_to(ask_both).call().decline().decline()
@@ -209,7 +197,7 @@ def test_of_two_answers_that_were_never_read_the_error_names_the_first(author_er
     @tool
     def ask_both(*, elicit: Elicit) -> str:
         rounds["ask_both"] += 1
-        questions = [Question(f"{text}-{rounds['ask_both']}", text, Name) for text in ("who", "where")]
+        questions = [Question(text, Name, key=f"{text}-{rounds['ask_both']}") for text in ("who", "where")]
         elicit.together(*(reversed(questions) if rounds["ask_both"] == 3 else questions))
         return "unreached"
 
@@ -325,7 +313,7 @@ def test_a_low_level_function_may_use_a_new_key_in_each_round() -> None:
     def insist(*, answers: InputResponses) -> str | InputRequiredResult:
         if len(answers) == 3:
             return "3 answers"
-        return InputRequiredResult({f"attempt-{len(answers)}": ElicitRequest("Who?", Name)})
+        return InputRequiredResult({f"attempt-{len(answers)}": Question("Who?", Name)})
 
     talk = talk_to(insist).call()
     for attempt in range(3):
@@ -353,7 +341,7 @@ def test_a_key_of_a_low_level_function_is_a_string(author_error: AuthorError) ->
 
     @tool
     def ask_with_number(*, answers: InputResponses) -> str | InputRequiredResult:
-        return "unreached" if answers else InputRequiredResult({key: ElicitRequest("Who?", Name)})
+        return "unreached" if answers else InputRequiredResult({key: Question("Who?", Name)})
 
     assert author_error(talk_to(ask_with_number).call()) == "a question's key is text, and not of type int"
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, create_model
 
-from mcp_functions import Header
+from mcp_functions.annotated import Header
 from mcp_functions.handlers import signatures
 from mcp_functions.schemas import arguments, validation
 from mcp_functions.schemas.arguments import Arguments, InvalidArgument

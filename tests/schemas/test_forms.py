@@ -20,7 +20,8 @@ from mcp_types import _v2026_07_28 as types
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model, field_validator
 from typing_extensions import TypedDict
 
-from mcp_functions import Between, Elicit, Format, Length, Number, Title, Titles, tool
+from mcp_functions import Elicit, tool
+from mcp_functions.annotated import Between, Format, Length, Number, Title, Titles
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import Form, InvalidAnswer, read_form
 from tests.support.conversations import talk_to

@@ -6,24 +6,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from mcp_functions import (
-    CreateMessageRequest,
-    Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    ListRootsRequest,
-    Progress,
-    RequestState,
-    Step,
-    prompt,
-    resource,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Progress, Question, RootsQuestion, SampleQuestion, Step, prompt, resource, serve, tool
 from mcp_functions.http.gateway import LambdaFunction
-
-Question = ElicitRequest | CreateMessageRequest | ListRootsRequest
+from mcp_functions.low_level import InputRequest, InputRequiredResult, InputResponses, RequestState
 
 
 class Name(BaseModel):
@@ -39,7 +24,7 @@ class Sum(BaseModel):
     total: int = 0
 
 
-GITHUB = ElicitRequest("Please provide your GitHub username", Name)
+GITHUB = Question("Please provide your GitHub username", Name)
 
 # the draft page and SEP-2322 show the same question with and without preferences
 PREFERENCES: dict[str, Any] = {
@@ -51,15 +36,18 @@ PREFERENCES: dict[str, Any] = {
 }
 
 
-def capital(*, preferences: bool) -> CreateMessageRequest:
+def capital(*, preferences: bool) -> SampleQuestion:
     options = {"systemPrompt": "You are a helpful assistant."} | (PREFERENCES if preferences else {})
-    return CreateMessageRequest("What is the capital of France?", 100, options)
+    return SampleQuestion("What is the capital of France?", 100, options)
 
 
 @tool
 def core_types(preferences: bool = True, *, input_responses: InputResponses) -> str | InputRequiredResult:  # noqa: FBT001, FBT002 - what the model sends stands before `*`
     """Ask the user and the client's model in one round."""
-    wanted: dict[str, Question] = {"github_login": GITHUB, "capital_of_france": capital(preferences=preferences)}
+    wanted = {
+        "github_login": GITHUB,
+        "capital_of_france": capital(preferences=preferences),
+    }
     if missing := {key: asked for key, asked in wanted.items() if key not in input_responses}:
         return InputRequiredResult(missing)
     login = input_responses.accepted("github_login", Name)
@@ -71,7 +59,7 @@ def region_of(service: str, *, input_responses: InputResponses) -> str | InputRe
     """Ask for a region as the Python SDK's page does: a guard that asks instead of answering."""
     region = input_responses.accepted("region", Region)
     if region is None:
-        return InputRequiredResult({"region": ElicitRequest("Which region?", Region)})
+        return InputRequiredResult({"region": Question("Which region?", Region)})
     return f"{service} in {region.region}"
 
 
@@ -88,7 +76,7 @@ def greeting(*, input_responses: InputResponses) -> str | InputRequiredResult:
     return (
         f"Say hello in {language.name}."
         if language
-        else InputRequiredResult({"language": ElicitRequest("Which language?", Name)})
+        else InputRequiredResult({"language": Question("Which language?", Name)})
     )
 
 
@@ -121,12 +109,12 @@ def counted(*, progress: Progress, elicit: Elicit) -> str:
 def asks_for(kind: str, *, input_responses: InputResponses) -> str | InputRequiredResult:
     """Ask for one kind of thing, whatever the client can do."""
     search = {"name": "search", "inputSchema": {"type": "object"}}
-    kinds: dict[str, Question] = {
+    kinds: dict[str, InputRequest[Any]] = {
         "form": GITHUB,
-        "url": ElicitRequest.url("Please sign in", "https://example.com/sign-in"),
+        "url": Question.url("Please sign in", "https://example.com/sign-in"),
         "sampling": capital(preferences=False),
-        "sampling.tools": CreateMessageRequest("What is new?", 100, {"tools": [search]}),
-        "roots": ListRootsRequest(),
+        "sampling.tools": SampleQuestion("What is new?", 100, {"tools": [search]}),
+        "roots": RootsQuestion(),
     }
     return InputRequiredResult({"asked": kinds[kind]}) if "asked" not in input_responses else "answered"
 
@@ -150,7 +138,7 @@ def guessing(*, input_responses: InputResponses) -> str | InputRequiredResult:
     if guess and guess.name == "Rumpelstiltskin":
         return "That is it!"
     asked = f"Not {guess.name}. What is my name?" if guess else "What is my name?"
-    return InputRequiredResult({"guess": ElicitRequest(asked, Name)})
+    return InputRequiredResult({"guess": Question(asked, Name)})
 
 
 NAMES_OF_ACT: list[str] = []
@@ -242,9 +230,7 @@ def make_version(*wanted: str, inline: bool = False, words: str = "Please provid
     @tool(name="link_accounts")
     def at_once(*, input_responses: InputResponses) -> str | InputRequiredResult:
         known = {key: login.name for key in asked if (login := input_responses.accepted(key, Name))}
-        missing: dict[str, Question] = {
-            key: ElicitRequest(text, Name) for key, text in asked.items() if key not in known
-        }
+        missing = {key: Question(text, Name) for key, text in asked.items() if key not in known}
         return InputRequiredResult(missing) if missing else " and ".join(known.values()) or "nobody was asked"
 
     @tool(name="link_accounts")

@@ -118,7 +118,8 @@ def make_form() -> Callable[..., Any]:
     from dataclasses import dataclass
     from typing import Annotated
 
-    from mcp_functions import Elicit, Length
+    from mcp_functions import Elicit
+    from mcp_functions.annotated import Length
 
     @dataclass
     class Place:

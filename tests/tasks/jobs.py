@@ -12,21 +12,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel
 
-from mcp_functions import (
-    Ask,
-    Caller,
-    Elicit,
-    InputRequiredResult,
-    InputResponses,
-    Progress,
-    Question,
-    RequestState,
-    Sample,
-    Step,
-    Text,
-    ToolError,
-    tool,
-)
+from mcp_functions import Ask, Caller, Elicit, Progress, Question, Sample, Step, ToolError, tool
+from mcp_functions.content import Text
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
 STARTED_STEPS: list[str] = []
 STEP_HOOKS: list[Callable[[list[str]], object]] = []  # each is called with STARTED_STEPS
@@ -97,7 +85,7 @@ def counted(count: int, *, step: Step, progress: Progress) -> int:
 @tool(task="allowed")
 def both(*, elicit: Elicit) -> str:
     """Ask two things at once."""
-    first, second = elicit.together(Question("a", "A?", Name), Question("b", "B?", Name))
+    first, second = elicit.together(Question("A?", Name, key="a"), Question("B?", Name, key="b"))
     return f"{first.name} {second.name}"
 
 
@@ -208,7 +196,7 @@ def saga(tag: str, *, step: Step, elicit: Elicit) -> str:
     step("s1", do, f"{tag} s1")
     first = elicit("q1", "First?", Name).name
     step("s2", do, f"{tag} s2")
-    left, right = elicit.together(Question("q2", "Left?", Name), Question("q3", "Right?", Name))
+    left, right = elicit.together(Question("Left?", Name, key="q2"), Question("Right?", Name, key="q3"))
     step("s3", do, f"{tag} s3")
     return f"{tag}: {first} {left.name} {right.name}"
 
@@ -221,7 +209,7 @@ def granted(*, caller: Caller, elicit: Elicit, step: Step) -> str:
         return do(" ".join(sorted(caller.scopes)))
 
     first = step("first", read_scopes)
-    elicit.together(Question("a", "A?", Yes), Question("b", "B?", Yes))
+    elicit.together(Question("A?", Yes, key="a"), Question("B?", Yes, key="b"))
     second = step("second", read_scopes)
     elicit("c", "C?", Yes)
     return f"{first} | {second} | {read_scopes()}".lower()

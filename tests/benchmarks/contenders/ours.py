@@ -92,7 +92,8 @@ def chain(questions):
 def state():
     from pydantic import BaseModel
 
-    from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+    from mcp_functions import Question, serve, tool
+    from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
     class Seat(BaseModel):
         seat: str
@@ -106,7 +107,7 @@ def state():
         if answers:
             return f"{len(state.value.rows)} rows, {answers['seat']['content']['seat']}"
         draft = Draft(rows=[f"{row:08x}" * 32 for row in range(kilobytes * 4)])
-        return InputRequiredResult({"seat": ElicitRequest("Where would you like to sit?", Seat)}, draft)
+        return InputRequiredResult({"seat": Question("Where would you like to sit?", Seat)}, draft)
 
     return serve(remember)
 
@@ -116,7 +117,8 @@ def rows():
 
     from pydantic import BaseModel
 
-    from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+    from mcp_functions import Question, serve, tool
+    from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
     class Seat(BaseModel):
         seat: str
@@ -131,7 +133,7 @@ def rows():
             return f"{len(state.value.rows)} rows, {answers['seat']['content']['seat']}"
         every = range(kilobytes * 16)
         draft = Draft(rows=[{"id": row, "name": f"{row:08x}", "price": row / 8, "free": True} for row in every])
-        return InputRequiredResult({"seat": ElicitRequest("Where would you like to sit?", Seat)}, draft)
+        return InputRequiredResult({"seat": Question("Where would you like to sit?", Seat)}, draft)
 
     return serve(remember)
 

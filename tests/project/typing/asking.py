@@ -9,29 +9,19 @@ from pydantic import BaseModel, Field
 
 from mcp_functions import (
     Ask,
-    Between,
     Cancelled,
-    CreateMessageRequest,
     Declined,
     Elicit,
-    ElicitRequest,
-    Format,
-    InputRequest,
-    InputRequiredResult,
-    InputResponses,
-    Length,
     ListRoots,
-    ListRootsRequest,
     NotAnswered,
     Question,
-    RequestState,
     RootsQuestion,
     Sample,
     SampleQuestion,
-    Title,
-    Titles,
     tool,
 )
+from mcp_functions.annotated import Between, Format, Length, Title, Titles
+from mcp_functions.low_level import InputRequest, InputRequiredResult, InputResponses, RequestState
 
 
 class City(BaseModel):
@@ -93,7 +83,7 @@ def without_pydantic(*, elicit: Elicit) -> str:
     assert_type(elicit("guest", "Who?", Guest), Guest)
     assert_type(elicit("room", "Which?", Room)["beds"], int)
     assert_type(elicit.outcome("agree", "Sure?", bool), bool | Declined | Cancelled)
-    where, who = Question("where", "Where?", Literal["window", "aisle"]), Question("who", "Who?", Guest)
+    where, who = Question("Where?", Literal["window", "aisle"], key="where"), Question("Who?", Guest, key="who")
     assert_type(elicit.together(where, who), tuple[Literal["window", "aisle"], Guest])
     return elicit("name", "Who?", str)
 
@@ -124,8 +114,8 @@ def caught(*, elicit: Elicit) -> str:
 
 @tool
 def together(*, elicit: Elicit) -> str:
-    where, when = Question("city", "Where?", City), Question("month", "When?", Month)
-    said, roots = SampleQuestion("said", CreateMessageRequest("Hi", 10)), RootsQuestion()
+    where, when = Question("Where?", City, key="city"), Question("When?", Month, key="month")
+    said, roots = SampleQuestion("Hi", 10, key="said"), RootsQuestion(key="roots")
     assert_type(elicit.together(where, when), tuple[City, Month])
     assert_type(elicit.together(where, when, said), tuple[City, Month, dict[str, Any]])
     assert_type(elicit.together(roots, said, when, where), tuple[list[dict[str, Any]], dict[str, Any], Month, City])
@@ -171,12 +161,12 @@ def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | Input
     assert_type(responses.accepted("seat", Literal["window", "aisle"]), Literal["window", "aisle"] | None)
     if city:
         return city.name
-    requests: dict[str, InputRequest] = {
-        "city": ElicitRequest("Where?", City),
-        "seat": ElicitRequest("Where?", Literal["window", "aisle"]),
-        "page": ElicitRequest.url("Please sign in", "https://example.com"),
-        "model": CreateMessageRequest("Say something", 10, {"temperature": 0.5}),
-        "roots": ListRootsRequest(),
+    requests: dict[str, InputRequest[Any]] = {
+        "city": Question("Where?", City),
+        "seat": Question("Where?", Literal["window", "aisle"]),
+        "page": Question.url("Please sign in", "https://example.com"),
+        "model": SampleQuestion("Say something", 10, {"temperature": 0.5}),
+        "roots": RootsQuestion(),
     }
     return InputRequiredResult(requests, Draft(step=state.value.step + 1))
 

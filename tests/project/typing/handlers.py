@@ -8,23 +8,11 @@ from typing import Annotated, Any, assert_type
 from pydantic import BaseModel
 
 from mcp_functions import (
-    Audio,
-    AuditRecord,
-    Call,
     Caller,
-    CallToolResult,
     Elicit,
-    EmbeddedResource,
-    Header,
-    Image,
     Log,
-    Number,
     Progress,
-    PromptMessage,
-    ResourceContents,
-    ResourceLink,
     Shared,
-    Text,
     ToolError,
     prompt,
     resource,
@@ -33,9 +21,21 @@ from mcp_functions import (
     serve_oauth,
     tool,
 )
+from mcp_functions.annotated import Header, Number
+from mcp_functions.content import (
+    Audio,
+    CallToolResult,
+    EmbeddedResource,
+    Image,
+    PromptMessage,
+    ResourceContents,
+    ResourceLink,
+    Text,
+)
 from mcp_functions.handlers.prompts import Prompt
 from mcp_functions.handlers.resources import Resource
 from mcp_functions.handlers.tools import Tool
+from mcp_functions.hooks import AuditRecord, Call
 from mcp_functions.http.gateway import LambdaFunction
 from mcp_functions.oauth.function import OAuthFunction
 from mcp_functions.protocol.wire_types import ListEntry

@@ -12,23 +12,8 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 import mcp_functions
-from mcp_functions import (
-    CreateMessageRequest,
-    Elicit,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    Log,
-    Progress,
-    Question,
-    RequestState,
-    Sample,
-    Step,
-    prompt,
-    resource,
-    serve,
-    tool,
-)
+from mcp_functions import Elicit, Log, Progress, Question, Sample, SampleQuestion, Step, prompt, resource, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
 
 class City(BaseModel):
@@ -104,7 +89,7 @@ def asking(*, elicit: Elicit, sample: Sample, log: Log, progress: Progress) -> s
     elicit("city", "Where?")  # E: call-arg
     elicit("city", "Where?", City).nme  # E: attr-defined
     elicit.outcome("city", "Where?", City).name  # E: union-attr
-    where, when = Question("a", "A?", City), Question("b", "B?", City)
+    where, when = Question("A?", City, key="a"), Question("B?", City, key="b")
     elicit.together(where, when)[2]  # E: misc
     elicit.together(where, when)[1].size  # E: attr-defined
     one, two = elicit.together(where, when, where)  # E: misc
@@ -138,9 +123,9 @@ def low(*, responses: InputResponses, state: RequestState[Draft]) -> str | Input
     responses.accepted("city", 7)  # E: arg-type
     InputRequiredResult({"city": "Where?"})  # E: dict-item
     InputRequiredResult({}, {"step": 1})  # E: arg-type
-    ElicitRequest("Where?")  # E: call-arg
-    CreateMessageRequest("Hi")  # E: call-arg
-    return InputRequiredResult({"city": ElicitRequest("Where?", City)}, Draft(step="1"))  # E: arg-type
+    Question("Where?")  # E: call-arg
+    SampleQuestion("Hi")  # E: call-arg
+    return InputRequiredResult({"city": Question("Where?", City)}, Draft(step="1"))  # E: arg-type
 
 
 def stateless(state: RequestState[Plain]) -> Any:  # E: type-var

@@ -58,7 +58,8 @@ class DeclaredQuestion(NamedTuple):
 
     def write(self, arguments: Mapping[str, Any], *, camel_case: bool) -> WireQuestion:
         """Write the question for the client, with the values of arguments in place of `{name}` in its message."""
-        written = self.question.formatted(arguments).to_wire_question(camel_case=camel_case)
+        question = self.question.formatted(arguments)
+        written = question.to_wire_question(question.key, camel_case=camel_case)
         if not self.is_optional:
             return written
 
@@ -195,9 +196,9 @@ def _read_question(
     if metadata:  # a `Field`, for example, describes the form
         form = Annotated[(form, *metadata)]
     key = to_camel_case(name) if camel_case else name
-    question: Question[Any] = Question(key, ask.message, form)
+    question: Question[Any] = Question(ask.message, form, key)
     try:
-        question.to_wire_question(camel_case=camel_case)
+        question.to_wire_question(key, camel_case=camel_case)
     except DeveloperError as error:
         message = f"parameter {name!r}: {error}"
         raise TypeError(message) from error

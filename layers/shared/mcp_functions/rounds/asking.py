@@ -1,7 +1,7 @@
 """How a question of an author reaches the client.
 
     1. elicit("seat", "Which seat?", Seat)          the author's function asks
-    2. Question("seat", "Which seat?", Seat)        a key, and an `InputRequest` with the message and the type
+    2. Question("Which seat?", Seat, key="seat")    an `InputRequest`, with the message and the type of the answer
     3. WireQuestion("seat", {"method": …}, read)    the JSON for the client, and a function that reads its response
     4. round_.ask(wire_question)                    returns the answer if the client has sent it, or ends the round
 
@@ -23,8 +23,16 @@ if TYPE_CHECKING:
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-class InputRequest:
-    """One of the three requests that a server may make: ElicitRequest, CreateMessageRequest or ListRootsRequest."""
+class InputRequest(Generic[Answer_co]):
+    """A question of an author. The answer to an `InputRequest[Seat]` is a Seat.
+
+    It is a Question, a SampleQuestion or a RootsQuestion; the specification calls them ElicitRequest,
+    CreateMessageRequest and ListRootsRequest.
+    """
+
+    def __init__(self, key: str) -> None:
+        """Take the key in `inputRequests`, by which the next rounds find the answer; "" if the author gave none."""
+        self.key = key
 
     def __eq__(self, other: object) -> bool:
         """Compare with another request, for unit tests."""
@@ -48,30 +56,17 @@ class InputRequest:
         return self.to_wire_question(key, camel_case=camel_case).request
 
 
-class AnyQuestion(Generic[Answer_co]):
-    """A key and a request, which `elicit.together` can ask. The answer to an `AnyQuestion[Seat]` is a Seat."""
-
-    def __init__(self, key: str, request: InputRequest) -> None:
-        """Take the key in `inputRequests`, by which the next rounds find the answer, and the request."""
-        self.key = key
-        self.request = request
-
-    def to_wire_question(self, *, camel_case: bool) -> WireQuestion:
-        """Return the question for the client."""
-        return self.request.to_wire_question(self.key, camel_case=camel_case)
-
-
-def ask(round_: Round, question: AnyQuestion[Answer_co]) -> Answer_co:
+def ask(round_: Round, question: InputRequest[Answer_co]) -> Answer_co:
     """Return the answer to an author's question, or end the round with the question (`Round.ask`)."""
     answer: Answer_co = ask_together(round_, question)[0]
     return answer
 
 
-def ask_together(round_: Round, *questions: AnyQuestion[Any]) -> list[Any]:
+def ask_together(round_: Round, *questions: InputRequest[Any]) -> list[Any]:
     """Return the answers to an author's questions, or end the round with those that have no answer (`Round.ask`)."""
     camel_case = round_.options.camel_case
     try:
-        wire_questions = [question.to_wire_question(camel_case=camel_case) for question in questions]
+        wire_questions = [question.to_wire_question(question.key, camel_case=camel_case) for question in questions]
     except DeveloperError as error:
         # so that the call fails, even if the author's function catches the error
         round_.fail_with(error)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from mcp_functions.protocol.errors import DeveloperError, NotAnswered
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask, ask_together
+from mcp_functions.rounds.asking import Answer_co, InputRequest, ask, ask_together
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import FORMS, URLS, is_declared
 from mcp_functions.rounds.questions import WireQuestion
@@ -72,7 +72,7 @@ class Elicit(Capability):
             Declined: the user declined.
             Cancelled: the user closed the question. (Both are NotAnswered.)
         """
-        return ask(self._round, Question(key, message, form))
+        return ask(self._round, Question(message, form, key))
 
     def outcome(self, key: str, message: str, form: TypeForm[Answer]) -> Answer | Declined | Cancelled:
         """Ask, and return the answer, Declined or Cancelled, for a `match` statement."""
@@ -82,21 +82,24 @@ class Elicit(Capability):
             return outcome
 
     @overload
-    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], /) -> tuple[A, B]: ...
+    def together(self, a: InputRequest[A], b: InputRequest[B], /) -> tuple[A, B]: ...
     @overload
-    def together(self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], /) -> tuple[A, B, C]: ...
+    def together(self, a: InputRequest[A], b: InputRequest[B], c: InputRequest[C], /) -> tuple[A, B, C]: ...
     @overload
     def together(
-        self, a: AnyQuestion[A], b: AnyQuestion[B], c: AnyQuestion[C], d: AnyQuestion[D], /
+        self, a: InputRequest[A], b: InputRequest[B], c: InputRequest[C], d: InputRequest[D], /
     ) -> tuple[A, B, C, D]: ...
     @overload
-    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]: ...
-    def together(self, *questions: AnyQuestion[Any]) -> tuple[Any, ...]:
-        """Ask several things in one round: `where, when = elicit.together(Question(…), Question(…))`.
+    def together(self, *questions: InputRequest[Any]) -> tuple[Any, ...]: ...
+    def together(self, *questions: InputRequest[Any]) -> tuple[Any, ...]:
+        """Ask several things in one round, each with a key: `where, when = elicit.together(Question(…), Question(…))`.
 
         Raises:
             NotAnswered: every question has a response, and the user declined or closed one of them.
+            DeveloperError: a question has no key.
         """
+        if not all(question.key for question in questions):
+            self._round.fail('a question of elicit.together needs a key: Question("Where to?", City, key="where")')
         return tuple(ask_together(self._round, *questions))
 
     def url(self, key: str, message: str, url: str) -> None:
@@ -113,7 +116,7 @@ class Elicit(Capability):
         Raises:
             NotAnswered: the user declined, or closed the question.
         """
-        ask(self._round, AnyQuestion(key, ElicitPageRequest(message, url)))
+        ask(self._round, PageQuestion(message, url, key))
 
     @property
     def possible(self) -> bool:
@@ -126,32 +129,34 @@ class Elicit(Capability):
         return self._round.options.has_app or is_declared(self._round.request.capabilities, URLS)
 
 
-class Question(AnyQuestion[Answer]):
-    """A form, asked with other questions: `elicit.together(Question("where", "Where to?", City), …)`."""
+class Question(InputRequest[Answer_co]):
+    """A question that the user answers in a form: `Question("Where to?", City)` (client/elicitation, "Form Mode").
 
-    request: ElicitRequest
+    With a key it is for `elicit.together(Question("Where to?", City, key="where"), …)`; without one it is for
+    `InputRequiredResult({"where": Question("Where to?", City)})`.
+    """
 
-    def __init__(self, key: str, message: str, form: TypeForm[Answer]) -> None:
-        """Take the key in `inputRequests`, the text for the user, and the type of the answer."""
-        super().__init__(key, ElicitRequest(message, form))
+    def __init__(self, message: str, form: TypeForm[Answer_co], key: str = "") -> None:
+        """Take the text for the user, the type of the answer and the key, as `Elicit.__call__` does.
 
-    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer]:
-        """Return the question with arguments in place of `{name}` in its message."""
-        return Question(self.key, self.request.message.format(**arguments), self.request.form)
-
-
-class ElicitRequest(InputRequest):
-    """Asks the user to fill in a form (client/elicitation, "Form Mode")."""
-
-    def __init__(self, message: str, form: TypeForm[Any]) -> None:
-        """Take the text for the user, and the type of the answer, as `Elicit.__call__` does."""
+        Raises:
+            DeveloperError: the key comes first.
+        """
+        if isinstance(form, str) and not isinstance(key, str):
+            rule = 'a Question has the message first, and the key last: Question("Where to?", City, key="where")'
+            raise DeveloperError(rule)
+        super().__init__(key)
         self.message = message
         self.form = form
 
     @staticmethod
-    def url(message: str, url: str) -> ElicitRequest:
+    def url(message: str, url: str, key: str = "") -> Question[None]:
         """Ask the user to open a page. An accept is consent to open it, not completion of what happens there."""
-        return ElicitPageRequest(message, url)
+        return PageQuestion(message, url, key)
+
+    def formatted(self, arguments: Mapping[str, Any]) -> Question[Answer_co]:
+        """Return the question with arguments in place of `{name}` in its message."""
+        return Question(self.message.format(**arguments), self.form, self.key)
 
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return an ElicitRequest as JSON, with the function that reads its ElicitResult."""
@@ -165,12 +170,12 @@ class ElicitRequest(InputRequest):
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read)
 
 
-class ElicitPageRequest(ElicitRequest):
+class PageQuestion(Question[None]):
     """Asks the user to open a page (client/elicitation, "URL Mode"). Its answer is None: a page has no content."""
 
-    def __init__(self, message: str, address: str) -> None:
-        """Take the reason why the user should open the page, and its address."""
-        super().__init__(message, form=type(None))
+    def __init__(self, message: str, address: str, key: str) -> None:
+        """Take the reason why the user should open the page, its address, and the key."""
+        super().__init__(message, type(None), key)
         self.address = address
 
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
@@ -186,6 +191,9 @@ class ElicitPageRequest(ElicitRequest):
 
         params = {"mode": "url", "message": self.message, "url": self.address}
         return WireQuestion(key, {"method": "elicitation/create", "params": params}, read, read_once=True)
+
+
+ElicitRequest = Question  # the specification's name
 
 
 def _check_url(url: str) -> None:

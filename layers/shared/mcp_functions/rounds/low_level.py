@@ -5,7 +5,7 @@ A call that asks takes several requests, and a round is one of them:
     def book(city: str, *, answers: InputResponses, state: RequestState[Draft]) -> str | InputRequiredResult:
         seat = answers.accepted("seat", Seat)
         if seat is None:
-            return InputRequiredResult({"seat": ElicitRequest("Which seat?", Seat)}, Draft(city=city))
+            return InputRequiredResult({"seat": Question("Which seat?", Seat)}, Draft(city=city))
         return f"Booked {seat} in {state.value.city}."
 
     round 1    the function returns the question "seat" and a Draft; the client gets the Draft sealed (encrypted)
@@ -50,7 +50,7 @@ class InputRequiredResult(NamedTuple):
         request_state: the model for `RequestState.value` in the next round; the client gets it sealed.
     """
 
-    input_requests: Mapping[str, InputRequest] = {}
+    input_requests: Mapping[str, InputRequest[Any]] = {}
     request_state: BaseModel | None = None
 
     def end_round(self, round_: Round) -> NoReturn:
@@ -66,6 +66,7 @@ class InputRequiredResult(NamedTuple):
             round_.fail("an InputRequiredResult needs input_requests or a request_state")
         try:
             for key, request in self.input_requests.items():
+                _check_key(request.key, key)
                 round_.questions.open_low_level(key, request.wire(key, camel_case=round_.options.camel_case))
             round_.record.state = None if self.request_state is None else _write_state(self.request_state, round_)
         except DeveloperError as error:
@@ -157,6 +158,13 @@ class RequestState(Capability, Generic[State]):
             )
             raise TypeError(message) from None
         read_type(model).check_recordable()
+
+
+def _check_key(own: str, key: str) -> None:
+    """Refuse a question whose own key is not that of `input_requests`, by which the client answers."""
+    if own not in ("", key):
+        rule = "a question has the key {own!r}, but input_requests names it {key!r}: leave its own key out"
+        raise DeveloperError(rule, own=own, key=key)
 
 
 def _write_state(state: BaseModel, round_: Round) -> str:

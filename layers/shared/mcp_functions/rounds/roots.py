@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask
+from mcp_functions.rounds.asking import InputRequest, ask
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import ROOTS, is_declared
 from mcp_functions.rounds.questions import WireQuestion
@@ -29,20 +29,19 @@ class ListRoots(Capability):
         return is_declared(self._round.request.capabilities, ROOTS)
 
 
-class RootsQuestion(AnyQuestion["list[JSONObject]"]):
-    """A question for the roots, asked with other questions: `elicit.together(RootsQuestion(), Question(…))`."""
+class RootsQuestion(InputRequest["list[JSONObject]"]):
+    """Asks the client which folders it works in: `elicit.together(RootsQuestion(key="roots"), Question(…))`."""
 
-    def __init__(self, key: str = "roots") -> None:
-        """Make the question; `key` is its key in `inputRequests`."""
-        super().__init__(key, ListRootsRequest())
-
-
-class ListRootsRequest(InputRequest):
-    """Asks the client which folders it works in."""
+    def __init__(self, key: str = "") -> None:
+        """Take the key in `inputRequests`."""
+        super().__init__(key)
 
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
         return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)
+
+
+ListRootsRequest = RootsQuestion  # the specification's name
 
 
 def _read_roots(response: JSONObject) -> list[JSONObject]:

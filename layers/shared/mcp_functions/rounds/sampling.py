@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mcp_functions.protocol import content_blocks
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.protocol.plain_values import NotJson, content_kind, to_json, type_name
-from mcp_functions.rounds.asking import AnyQuestion, InputRequest, ask
+from mcp_functions.rounds.asking import InputRequest, ask
 from mcp_functions.rounds.capabilities import Capability
 from mcp_functions.rounds.input_requests import SAMPLING, is_declared
 from mcp_functions.rounds.questions import WireQuestion
@@ -40,7 +40,7 @@ class Sample(Capability):
             max_tokens: the limit for the answer.
             options: the further params by their wire names: `systemPrompt`, `temperature`, `tools`, `toolChoice`, …
         """
-        return ask(self._round, SampleQuestion(key, CreateMessageRequest(messages, max_tokens, options)))
+        return ask(self._round, SampleQuestion(messages, max_tokens, options, key))
 
     @property
     def possible(self) -> bool:
@@ -48,17 +48,25 @@ class Sample(Capability):
         return is_declared(self._round.request.capabilities, SAMPLING)
 
 
-class SampleQuestion(AnyQuestion["dict[str, Any]"]):
-    """A CreateMessageRequest with a key, asked with others: `elicit.together(SampleQuestion(…), Question(…))`."""
-
-
-class CreateMessageRequest(InputRequest):
-    """Asks the client's model. Its arguments are those of `Sample.__call__`."""
+class SampleQuestion(InputRequest["dict[str, Any]"]):
+    """Asks the client's model: `SampleQuestion("Summarise …", max_tokens=200)`. Its arguments are those of `Sample`."""
 
     def __init__(
-        self, messages: str | Sequence[JSONObject | Model], max_tokens: int, options: Mapping[str, Any] | None = None
+        self,
+        messages: str | Sequence[JSONObject | Model],
+        max_tokens: int,
+        options: Mapping[str, Any] | None = None,
+        key: str = "",
     ) -> None:
-        """Take the params of the request, under their names in Python."""
+        """Take the params of the request, under their names in Python, and the key.
+
+        Raises:
+            DeveloperError: the key comes first, and then another request.
+        """
+        if isinstance(max_tokens, InputRequest):
+            rule = 'a SampleQuestion has the messages first: SampleQuestion("Summarise …", 200, key="summary")'
+            raise DeveloperError(rule)
+        super().__init__(key)
         self.messages = messages
         self.max_tokens = max_tokens
         self.options = options or {}
@@ -80,6 +88,9 @@ class CreateMessageRequest(InputRequest):
             raise DeveloperError(rule) from None
         params: Any = {**options, "messages": wire_messages, "maxTokens": self.max_tokens}
         return WireQuestion(key, {"method": "sampling/createMessage", "params": params}, _read_message)
+
+
+CreateMessageRequest = SampleQuestion  # the specification's name
 
 
 def _to_wire_message(message: object) -> JSONObject:

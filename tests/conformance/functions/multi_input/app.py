@@ -17,7 +17,7 @@ class Confirmation(BaseModel):
 def multi_input(*, elicit: Elicit) -> str:
     """Ask for a name and a confirmation."""
     named, confirmed = elicit.together(
-        Question("name", "What is your name?", Name), Question("confirm", "Shall we go on?", Confirmation)
+        Question("What is your name?", Name, key="name"), Question("Shall we go on?", Confirmation, key="confirm")
     )
     return f"{named.name}: {confirmed.confirm}"
 

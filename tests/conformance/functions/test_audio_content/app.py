@@ -3,7 +3,8 @@
 import io
 import wave
 
-from mcp_functions import Audio, serve, tool
+from mcp_functions import serve, tool
+from mcp_functions.content import Audio
 
 
 @tool

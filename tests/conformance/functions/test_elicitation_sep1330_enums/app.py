@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
-from mcp_functions import Elicit, Titles, serve, tool
+from mcp_functions import Elicit, serve, tool
+from mcp_functions.annotated import Titles
 
 
 class Choices(BaseModel):

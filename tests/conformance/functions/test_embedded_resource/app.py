@@ -1,6 +1,7 @@
 """A tool that answers with a resource inside its result."""
 
-from mcp_functions import EmbeddedResource, ResourceContents, serve, tool
+from mcp_functions import serve, tool
+from mcp_functions.content import EmbeddedResource, ResourceContents
 
 
 @tool

@@ -7,7 +7,8 @@ The inline `elicit` would ask again.
 
 from pydantic import BaseModel
 
-from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, serve, tool
+from mcp_functions import Question, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses
 
 
 class Name(BaseModel):
@@ -23,7 +24,7 @@ def test_input_required_result_elicitation(*, input_responses: InputResponses) -
     match input_responses.unproven.get("user_name"):
         case {"action": "accept", "content": {"name": str(name)}}:
             return f"Hello, {name}!"
-    return InputRequiredResult(input_requests={"user_name": ElicitRequest("What is your name?", Name)})
+    return InputRequiredResult(input_requests={"user_name": Question("What is your name?", Name)})
 
 
 handler = serve(test_input_required_result_elicitation)

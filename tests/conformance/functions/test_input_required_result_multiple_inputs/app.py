@@ -1,26 +1,21 @@
 """A tool of the low level that needs three things from the client in one round."""
 
+from typing import Any
+
 from pydantic import BaseModel
 
-from mcp_functions import (
-    CreateMessageRequest,
-    ElicitRequest,
-    InputRequiredResult,
-    InputResponses,
-    ListRootsRequest,
-    serve,
-    tool,
-)
+from mcp_functions import Question, RootsQuestion, SampleQuestion, serve, tool
+from mcp_functions.low_level import InputRequest, InputRequiredResult, InputResponses
 
 
 class Name(BaseModel):
     name: str
 
 
-NEEDED: dict[str, ElicitRequest | CreateMessageRequest | ListRootsRequest] = {
-    "user_name": ElicitRequest("What is your name?", Name),
-    "greeting": CreateMessageRequest("Generate a greeting", max_tokens=50),
-    "client_roots": ListRootsRequest(),
+NEEDED: dict[str, InputRequest[Any]] = {
+    "user_name": Question("What is your name?", Name),
+    "greeting": SampleQuestion("Generate a greeting", max_tokens=50),
+    "client_roots": RootsQuestion(),
 }
 
 

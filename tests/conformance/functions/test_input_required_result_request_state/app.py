@@ -2,7 +2,8 @@
 
 from pydantic import BaseModel
 
-from mcp_functions import ElicitRequest, InputRequiredResult, InputResponses, RequestState, serve, tool
+from mcp_functions import Question, serve, tool
+from mcp_functions.low_level import InputRequiredResult, InputResponses, RequestState
 
 
 class Kept(BaseModel):
@@ -21,7 +22,7 @@ def test_input_required_result_request_state(
     confirmed = input_responses.accepted("confirm", Confirmation)
     if confirmed and request_state.value.asked:
         return "state-ok"
-    return InputRequiredResult({"confirm": ElicitRequest("Please confirm", Confirmation)}, Kept(asked=True))
+    return InputRequiredResult({"confirm": Question("Please confirm", Confirmation)}, Kept(asked=True))
 
 
 handler = serve(test_input_required_result_request_state)

@@ -2,7 +2,8 @@
 
 from base64 import b64decode
 
-from mcp_functions import EmbeddedResource, Image, ResourceContents, serve, tool
+from mcp_functions import serve, tool
+from mcp_functions.content import EmbeddedResource, Image, ResourceContents
 
 PNG = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGP4z8DwHwAFAAH/iZk9HQAAAABJRU5ErkJggg==")
 

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from mcp_functions import EmbeddedResource, ResourceContents, prompt, serve
+from mcp_functions import prompt, serve
+from mcp_functions.content import EmbeddedResource, ResourceContents
 
 
 @prompt

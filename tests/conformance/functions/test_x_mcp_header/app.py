@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from mcp_functions import Header, serve, tool
+from mcp_functions import serve, tool
+from mcp_functions.annotated import Header
 
 
 @tool(name="test_x_mcp_header")
