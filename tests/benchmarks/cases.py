@@ -14,6 +14,7 @@ from tests.benchmarks.entrants import (
     JSON,
     LIGHT,
     LOWLEVEL,
+    NOTHING,
     OBSERVED,
     OURS,
     SDK,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EVERYBODY = (EMPTY, JSON, FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
+LOADED = (NOTHING, FLOOR, OURS, OBSERVED, AWSLABS, SDK)
 CALLED = (FLOOR, OURS, OBSERVED, AWSLABS, SDK, LOWLEVEL, FASTMCP)
 ASKING = (FLOOR, OURS, OBSERVED, SDK, LOWLEVEL, FASTMCP)
 GROWING = (FLOOR, OURS, OBSERVED, SDK)
@@ -54,6 +56,7 @@ class Case:
         told: the text of the timed round's result; "" if the round asks or lists.
         before: number of untimed rounds before the timed one.
         argument: of the function, for example the number of tools that it lists.
+        runtime: whether Lambda's runtime client loads the function (`runtime_client`).
         door: whether the call passes this project's endpoint, whose processor time is added.
         size: the value that grows from case to case; 0 otherwise.
 
@@ -69,6 +72,7 @@ class Case:
     before: int = 0
     argument: int | None = None
     door: bool = False
+    runtime: bool = False
     size: int = 0
 
     def check(self, result: Mapping[str, Any]) -> None:
@@ -99,6 +103,8 @@ TABLES = {
     "cold-add": "Cold: `add(a: int, b: int)`",
     "cold-list": f"Cold: a list of {LISTED} tools",
     "cold-ask": "Cold: the first sealed round, KMS over HTTP",
+    "runtime-add": "Cold, loaded by Lambda's runtime client: `add(a: int, b: int)`",
+    "runtime-ask": "Cold, loaded by Lambda's runtime client: the first sealed round, KMS over HTTP",
     "cold-sign-in": "Cold: a whole sign-in, its six requests together",
     "warm-call": "Warm: `add(a: int, b: int)`",
     "warm-list": f"Warm: a list of {LISTED} tools",
@@ -121,6 +127,16 @@ CASES = (
     Case("cold-list", "cold-list", "cold", "listing", CALLED, argument=LISTED),
     Case("cold-ask", "cold-ask", "cold", "ask", (*ASKING, LIGHT, SDK_KMS), CITY),
     Case("cold-ask-door", "cold-ask", "cold", "ask", BOTH, CITY, door=True),
+    Case("runtime-add", "runtime-add", "cold", "add", LOADED, ADD, "5", runtime=True),
+    Case(
+        "runtime-ask",
+        "runtime-ask",
+        "cold",
+        "ask",
+        (NOTHING, FLOOR, OURS, OBSERVED, LIGHT, SDK, SDK_KMS),
+        CITY,
+        runtime=True,
+    ),
     Case("cold-sign-in", "cold-sign-in", "cold", "sign_in", BOTH),
     Case("warm-call", "warm-call", "warm", "add", CALLED, ADD, "5"),
     Case("warm-forwarded", "warm-call", "warm", "add", BOTH, ADD, "5", door=True),

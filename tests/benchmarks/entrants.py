@@ -15,6 +15,7 @@ SDK_KMS, FASTMCP = "mcp 2.3.0 + Mangum, boto3 KMS codec", "fastmcp 4.1.6 + Mangu
 SEALING = "floor, sealed"
 LIGHT = "mcp-functions, a form without pydantic"
 EMPTY, JSON = "python, nothing imported", "python, import json"
+NOTHING = "a function that does nothing"
 
 # LOUD includes the cost of logs in production; QUIET is compared with peers, which write no logs.
 QUIET = {"AWS_LAMBDA_LOG_LEVEL": "WARNING"}
@@ -49,6 +50,7 @@ ENTRANTS = {
     for entrant in (
         Entrant(EMPTY, ""),
         Entrant(JSON, "json"),
+        Entrant(NOTHING, "nothing"),
         Entrant(
             FLOOR,
             "floor",

@@ -18,7 +18,7 @@ import boto3
 from mcp_functions import tool
 from mcp_functions.handlers import catalog
 from mcp_functions_harness.environment import CREDENTIALS, STACK, endpoints
-from tests.benchmarks import dialects, services
+from tests.benchmarks import dialects, runtime_client, services
 from tests.benchmarks.cases import TOOLS
 from tests.benchmarks.contenders import ours
 from tests.benchmarks.entrants import SDK_KMS
@@ -124,6 +124,22 @@ class Lab:
         finally:
             for file in files.values():
                 file.unlink(missing_ok=True)
+
+    def cold_in_runtime(self, item: Item, function: str, event: Event) -> Answered:
+        """Have Lambda's runtime client load a function and answer one event, and return its cost.
+
+        Raises:
+            WrongAnswer: it did not answer.
+
+        """
+        entrant = item.entrant._replace(trees=(*item.entrant.trees, "runtime"))
+        argument = "" if item.case.argument is None else str(item.case.argument)
+        environ = self.environ(entrant) | {"BENCH_CONTENDER": f"{entrant.module},{function},{argument}"}
+        errors = self.folder / f"stderr.{random.getrandbits(64):x}"
+        try:
+            return Answered(*runtime_client.run(str(self.trees.python), environ, function, event, errors), modules=0)
+        finally:
+            errors.unlink(missing_ok=True)
 
     def command(self, item: Item, function: str, program: str) -> list[str]:
         """Write the command line of a contender's process."""

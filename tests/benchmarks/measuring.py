@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.benchmarks import dialects, services, sign_in
+from tests.benchmarks.entrants import NOTHING
 from tests.benchmarks.lab import ALONE, BEHIND, IMPORTS, Answered, Item, Lab, Process
 
 if TYPE_CHECKING:
@@ -94,13 +95,18 @@ def sample_cold(lab: Lab, item: Item, listening: Callable[[str, str], object] | 
     parts: list[Answered] = []
 
     def answer(event: Event, function: str) -> dict[str, Any]:
-        parts.append(lab.cold(item, function, event, IMPORTS if listening else ()))
+        if item.case.runtime:
+            parts.append(lab.cold_in_runtime(item, function, event))
+        else:
+            parts.append(lab.cold(item, function, event, IMPORTS if listening else ()))
         if listening:
             listening(function, parts[-1].said)
         return parts[-1].response or {}
 
     if item.entrant.module in ALONE:
         parts.append(lab.cold(item, "", None))
+    elif item.entrant.title == NOTHING:
+        answer({}, item.case.function)
     elif item.case.door:
         with services.invoke(
             BEHIND, lambda folder, event: json.dumps(answer(json.loads(event), folder)).encode()

@@ -156,7 +156,7 @@ def _cells(case: Case, found: Figure) -> list[str]:
     unit = 1000 if case.start == "cold" else 1
     spread = f"{number(decile(found.cpu, 1) / unit)}-{number(decile(found.cpu, 9) / unit)}"
     cells = [number(found.median / unit), spread]
-    return [*cells, f"{found.memory:.0f}", str(found.modules)] if case.start == "cold" else cells
+    return [*cells, f"{found.memory:.0f}", str(found.modules or "")] if case.start == "cold" else cells
 
 
 def _absent(results: Results) -> list[str]:
