@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REQUEST_ID = "8f5a1c1e-6d0c-4b6b-9a64-0d6c7b1f3a52"
+ARN = "arn:aws:lambda:us-east-1:123456789012:function"
 TRACE_ID = "Root=1-6a63e840-0123456789abcdef01234567;Sampled=0"
 PATIENCE = 20  # seconds
 COMMAND = ("-m", "awslambdaric", "in_runtime.handler")
@@ -100,7 +101,7 @@ def _runtime_api(event: bytes, function: str, posted: SimpleQueue[tuple[str, byt
                 "lambda-runtime-trace-id": TRACE_ID,
                 "lambda-runtime-aws-request-id": REQUEST_ID,
                 "lambda-runtime-deadline-ms": str(int(time.time() * 1000) + 28_000),
-                "lambda-runtime-invoked-function-arn": f"arn:aws:lambda:us-east-1:123456789012:function:{STACK}_{function}",
+                "lambda-runtime-invoked-function-arn": f"{ARN}:{STACK}_{function}",
             }
             self._send(200, events.pop(), headers)
 
