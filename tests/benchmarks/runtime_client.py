@@ -21,7 +21,7 @@ from tests.benchmarks.dialects import WrongAnswer
 from tests.support.http_servers import listening
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 REQUEST_ID = "8f5a1c1e-6d0c-4b6b-9a64-0d6c7b1f3a52"
 ARN = "arn:aws:lambda:us-east-1:123456789012:function"
@@ -74,7 +74,7 @@ def _memory(pid: int) -> int:
     return 0
 
 
-def _spawn(command: Sequence[str], environ: Mapping[str, str], errors: Path) -> int:
+def _spawn(command: list[str], environ: Mapping[str, str], errors: Path) -> int:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     outputs = [(os.POSIX_SPAWN_OPEN, descriptor, str(errors), flags, 0o600) for descriptor in (1, 2)]
     return os.posix_spawn(command[0], command, environ, file_actions=outputs)

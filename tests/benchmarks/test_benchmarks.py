@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.benchmarks import cases, cost, dialects, environments, plot, profiles, report, targets
+from tests.benchmarks import cases, cost, dialects, environments, plot, profiles, report, runtime_client, targets
 from tests.benchmarks.entrants import AWSLABS, ENTRANTS, FASTMCP, FLOOR, LIGHT, OBSERVED, OURS, SDK
 from tests.benchmarks.figures import Figure, Key, Results, decile, figure, read
 from tests.benchmarks.lab import write_catalogs
@@ -282,3 +282,21 @@ def test_the_chart_has_a_bar_for_each_contender_and_path_with_the_shortest_first
     assert bars[0][0] == OURS
     assert f"{OURS}, through /mcp" in [bar[0] for bar in bars]
     assert [bar[1] for bar in bars] == sorted(bar[1] for bar in bars)
+
+
+# ---- Lambda's runtime client
+
+
+def test_the_runtime_client_loads_a_contender_and_posts_its_response(tmp_path: Path) -> None:
+    contenders = environments.HERE / "contenders"
+    environ = {"PYTHONPATH": str(contenders), "BENCH_CONTENDER": "floor,add,", "AWS_LAMBDA_FUNCTION_NAME": "shop_add"}
+    event = dialects.request(dialects.MODERN, "tools/call", {"name": "add", "arguments": {"a": 2, "b": 3}})
+    response, wall, cpu, memory = runtime_client.run(sys.executable, environ, "add", event, tmp_path / "output")
+    assert dialects.text_of(dialects.result(response)) == "5"
+    assert min(wall, cpu, memory) > 0
+
+
+def test_a_contender_that_does_not_load_has_no_figure(tmp_path: Path) -> None:
+    environ = {"PYTHONPATH": str(environments.HERE / "contenders"), "BENCH_CONTENDER": "missing,add,"}
+    with pytest.raises(dialects.WrongAnswer, match="missing"):
+        runtime_client.run(sys.executable, environ, "add", {}, tmp_path / "output")
