@@ -34,9 +34,9 @@ def prepare(handlers: Sequence[Handler[..., Any]], *, uses_kms: bool) -> None:
         for handler in handlers:
             _import_for(handler)
         if uses_kms and any(handler.needs_state for handler in handlers):
-            import_module("mcp_functions.aws").prepare("kms")
+            _prepare_service("kms")
         if any(handler.needs_table for handler in handlers):
-            import_module("mcp_functions.aws").prepare("dynamodb")
+            _prepare_service("dynamodb")
 
 
 def _import_for(handler: Handler[..., Any]) -> None:
@@ -60,3 +60,10 @@ def _import_for(handler: Handler[..., Any]) -> None:
     if handler.task and is_deployed("tasks"):
         import_module("mcp_functions.tasks.methods")
         import_module("mcp_functions.tasks.worker")
+
+
+def _prepare_service(service: str) -> None:
+    """Prepare the calls of a service of AWS, "kms" or "dynamodb". A tool that never asks calls neither."""
+    from mcp_functions import aws
+
+    aws.prepare(service)
