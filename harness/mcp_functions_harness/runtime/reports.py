@@ -109,7 +109,7 @@ def init_failed(milliseconds: float, error: str, phase: str) -> str:
 
 
 def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, too_much_memory: bool) -> FailedError:
-    """Return the error for the last event of a process: no `Response`, or None if no event came in time.
+    """Return the error for a process whose last event is no `Response`, or that sent none in time (None).
 
     `request_id` is Lambda's id of the invocation; "" before one. The timeout of invocations is in seconds.
     """
