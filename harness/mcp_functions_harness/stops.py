@@ -100,8 +100,7 @@ class Stops:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
             yield from self._tried(name, self._start(name))
-        # A deployment may have written it.
-        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)
+        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)  # of a deployment
 
     def _start(self, name: str) -> Iterator[str]:
         arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]
@@ -153,7 +152,6 @@ class Stops:
             yield f"but its alias {alias['Name']} serves version {alias['FunctionVersion']}, which is as before"
 
     def _variables(self) -> dict[str, dict[str, str]]:
-        """Return the variables of each function, by its name."""
         found = {name: self._lambda.get_function_configuration(FunctionName=name) for name in self._functions()}
         return {name: configured.get("Environment", {}).get("Variables", {}) for name, configured in found.items()}
 

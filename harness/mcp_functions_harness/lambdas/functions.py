@@ -148,7 +148,7 @@ def why_not_loaded(error: BaseException, app: Path) -> str:
     if place and place not in summary:
         text += f" ({place})"
     remedy = failures.remedy(error)
-    # `Folder` says there what to do
+    # `Folder` says there what to do.
     if isinstance(error, ModuleNotFoundError) and "on Lambda" not in summary:
         remedy = f"a package belongs in {_short_path(app.with_name('requirements.txt'))}, shared code in {COMMON}/"
     return f"{text}; {remedy}" if remedy else text
