@@ -182,7 +182,7 @@ class Harness:
         folders = self._find_folders()  # first: a wrong directory is the most frequent mistake
         self._loaded = None  # those of an earlier run of this harness are closed
         self._shell = dict(os.environ)  # before `_set_variables` changes it
-        # The addresses, which the other parts must know; requests are answered there later.
+        # The other parts must know the addresses; requests are answered there later.
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"

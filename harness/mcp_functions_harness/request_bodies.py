@@ -14,7 +14,7 @@ MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
 MAX_TRAILERS = 64
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")  # int() would take a sign, "0x" and "_" too
 PIECE = 64 * 1024  # bytes that are read at once
-MAX_DISCARDED = 32 * 1024 * 1024  # bytes read beyond it: a client that still sends reads no 413
+MAX_DISCARDED = 32 * 1024 * 1024  # bytes read past the limit: a client that sends reads no 413
 
 
 class BadBody(ValueError):

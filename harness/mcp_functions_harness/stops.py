@@ -100,7 +100,8 @@ class Stops:
         """Run invocations as before the stop."""
         for name in self._with_worker(folder):
             yield from self._tried(name, self._start(name))
-        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)  # of a deployment
+        # A deployment may have written it.
+        yield from self._write(STOPPED_FUNCTIONS, folder, listed=False)
 
     def _start(self, name: str) -> Iterator[str]:
         arn = self._lambda.get_function_configuration(FunctionName=name)["FunctionArn"]

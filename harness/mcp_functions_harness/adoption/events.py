@@ -121,7 +121,7 @@ class Reader(ast.NodeVisitor):
             if target.id in self._outer:
                 self._add(target, target.id, change=MODULE_STATE)
             elif not isinstance(node, ast.AugAssign):
-                before = self._variables.get(target.id, NOTHING)  # set by another branch
+                before = self._variables.get(target.id, NOTHING)  # perhaps set by another branch
                 outlives = value.outlives or is_kept or before.outlives
                 self._variables[target.id] = value._replace(outlives=outlives)
 
@@ -167,7 +167,8 @@ class Reader(ast.NodeVisitor):
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
         known = {name: value for name, value in given.items() if value != NOTHING}
         key = (function.node, frozenset(known.items()))
-        if function.outer or key not in self.read_before:  # an inner one has more variables
+        # A function inside another one also has that one's variables.
+        if function.outer or key not in self.read_before:
             self.read_before[key] = _shortened(Reader(function, caller=self).read(known))
         self._events += self.read_before[key]
 

@@ -165,7 +165,7 @@ class File:
         if name in self._variables:
             return self._variable(name)
         if name in self._imports:
-            node, original = self._imports.pop(name)  # two files may import from each other
+            node, original = self._imports.pop(name)  # meanwhile: files may import each other
             value = self._imported(node, original)
             self._imports[name] = (node, original)
             return value

@@ -83,7 +83,7 @@ def _installed_as(name: str) -> str:
 def _line(name: str) -> str:
     distribution = metadata.distribution(name)
     extras = f"[{','.join(_extras(distribution))}]" if _extras(distribution) else ""
-    origin = json.loads(distribution.read_text("direct_url.json") or "{}")  # PEP 610
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")  # PEP 610: an address
     if not origin:
         return f"{name}{extras}=={distribution.version}"
     source = origin.get("vcs_info")

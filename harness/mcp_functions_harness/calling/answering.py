@@ -23,7 +23,8 @@ class Answers:
     terminal: Terminal
     options: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD
     refusals: Mapping[str, Refusal]  # the actions of --decline and --cancel, by KEY
-    _answered: dict[str, str] = field(default_factory=dict, init=False)  # their messages, by key
+    # The message of each question that an option has answered, by key.
+    _answered: dict[str, str] = field(default_factory=dict, init=False)
 
     def answer(self, key: str, request: InputRequest) -> InputResponse:
         """Answer one question.

@@ -21,7 +21,8 @@ PREFLIGHT = {"OPTIONS /mcp"}
 DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
 DOCUMENT_OF_FUNCTION = {f"ANY {METADATA_OF_FUNCTION}"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
-NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}  # of routes; other functions have one
+# The routes that a function must have. Every other function has one route.
+NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
 # The routes that may be without authorization, because their answers are public, by the function's folder.
 MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION, SIGN_IN: SIGN_IN_ROUTES}
 # MCP_AUTH_MODE -> those that the front door must have. With "none", every route is open.

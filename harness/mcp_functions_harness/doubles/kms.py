@@ -156,7 +156,8 @@ def _for_moto(params: JSONObject) -> JSONObject:
     changed = dict(params)
     for name in CONTEXT_PARAMETERS:
         if params.get(name):
-            changed[name] = {"": json.dumps(params[name], sort_keys=True)}  # moto joins several
+            # One text, because moto joins several.
+            changed[name] = {"": json.dumps(params[name], sort_keys=True)}
     if params.get("KeyId"):
         changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]  # the id of an ARN
     return changed

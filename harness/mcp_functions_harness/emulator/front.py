@@ -56,7 +56,8 @@ def signing(
 
     def answer(request: HttpRequest) -> HttpResponse:
         before(request.body or b"")
-        signs = caller if not request.header("authorization") else None  # else it has a token
+        # A caller with credentials of its own, such as a token, is not signed for.
+        signs = caller if not request.header("authorization") else None
         return forward(target, address.netloc, _signed(request, address.netloc, signs) if signs else request)
 
     with Loopback(port=port, max_body=MAX_BODY) as server:

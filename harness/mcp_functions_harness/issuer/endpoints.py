@@ -135,7 +135,8 @@ class Issuer:
         parameters = read_parameters(request.target.partition("?")[2])
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
-        if not self._grants.knows(client, redirect_uri):  # so the error is not sent to it
+        # The error is shown here, and not sent to an unknown URI.
+        if not self._grants.knows(client, redirect_uri):
             raise OAuthError(
                 code="invalid_request", description="client_id and redirect_uri are not those of a registered client"
             )

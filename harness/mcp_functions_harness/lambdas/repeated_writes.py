@@ -46,7 +46,7 @@ class RepeatedWrites:
 
     def __init__(self) -> None:
         """Remember no call yet."""
-        # flow -> write -> its first round
+        # Flow -> write -> its first round.
         self._calls: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()
         self._told: set[tuple[str, str]] = set()
         self._lock = Lock()

@@ -19,7 +19,7 @@ from mcp_functions_harness.runtime.api import Exit, ProcessEvent, RuntimeApi
 from mcp_functions_harness.runtime.watchdog import Watchdog, kill_group
 
 EXIT_SECONDS = 5.0  # longest wait for each thread, after the process was killed
-OUTPUT_SECONDS = 2.0  # for the last output: a child that left the group may keep the pipe open
+OUTPUT_SECONDS = 2.0  # longest wait for the last output: a child may keep the pipe open
 
 
 class Process:

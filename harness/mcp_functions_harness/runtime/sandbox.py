@@ -38,7 +38,8 @@ class Sandbox:
     _process: Process | None = field(default=None, init=False)  # the one that was started last
     _init_milliseconds: float | None = field(default=None, init=False)  # until it is reported
     _is_used: bool = field(default=False, init=False)  # whether an invocation has begun
-    _lock: Lock = field(default_factory=Lock, init=False)  # no process starts after `end`
+    # `end` comes from another thread. The lock keeps a process from being started after it.
+    _lock: Lock = field(default_factory=Lock, init=False)
     _has_ended: bool = field(default=False, init=False)  # whether `end` was called
 
     @property

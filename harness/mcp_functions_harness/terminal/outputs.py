@@ -106,7 +106,8 @@ class TextOutput:
                 self._progress.stop()
 
     def _print(self, text: Text) -> None:
-        with contextlib.suppress(OSError, ValueError):  # the reader of a pipe may have ended
+        # The reader of a pipe may have ended (OSError), or the file is closed (ValueError). Functions go on.
+        with contextlib.suppress(OSError, ValueError):
             self._console.print(text)
 
 

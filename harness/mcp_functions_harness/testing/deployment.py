@@ -116,7 +116,7 @@ class _Tables:
     def reset(self) -> None:
         """Begin again, with empty tables."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        self._moto = cache(lambda: dynamodb.Moto(*self._tables))  # moto imports slowly
+        self._moto = cache(lambda: dynamodb.Moto(*self._tables))  # made late: moto imports slowly
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """Answer one request; an error is a ClientError with AWS's code."""
