@@ -28,14 +28,9 @@ class Authorization(NamedTuple):
 
 
 def start(starting: ExitStack, mode: LocalAuthMode, api_url: str, resource: str, directory: Path) -> Authorization:
-    """Start the issuer of a mode.
+    """Start the issuer of a mode, until `starting` is closed.
 
-    Args:
-        starting: stops the issuer when it is closed.
-        mode: the AuthMode.
-        api_url: the URL of the API, without a path.
-        resource: the URL of the endpoint, which tokens are for.
-        directory: contains a folder for each function.
+    `api_url` is the URL of the API, without a path; `resource` that of the endpoint, which tokens are for.
     """
     if mode == "none":
         return Authorization(issuer=None, authorizer=None, settings={})

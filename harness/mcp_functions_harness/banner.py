@@ -89,8 +89,7 @@ def clients(url: str) -> str:
 
 def kms(url: str, arn: str) -> str:
     """Return the text of `kms`: its URL, and the variables for functions in containers."""
-    # in a container 127.0.0.1 is the container itself
-    inside = url.replace(HOST, HOST_OF_CONTAINERS)
+    inside = url.replace(HOST, HOST_OF_CONTAINERS)  # 127.0.0.1 is the container itself there
     hint = "" if inside == url else HINT_FOR_LINUX
     return KMS.format(url=url, arn=arn, table=TABLE, inside=inside, hint=hint)
 

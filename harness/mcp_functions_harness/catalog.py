@@ -61,11 +61,7 @@ def read(directory: Path) -> Catalog:
 
 
 def read_or_generate(directory: Path) -> Catalog:
-    """Read the catalog of functions/mcp; without that folder, make the catalog.
-
-    Raises:
-        Problem: as `generate`.
-    """
+    """Read the catalog of functions/mcp; without that folder, `generate` it."""
     return read(directory) if (directory / FRONT_DOOR).is_dir() else generate(directory)
 
 

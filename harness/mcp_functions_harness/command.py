@@ -61,8 +61,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return _report(error.format_message())
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
-    # outside of `safe_output`, Python would write the exception's text as it is
-    except Exception:  # noqa: BLE001
+    except Exception:  # noqa: BLE001 - outside `safe_output`, Python would write its text raw
         traceback.print_exc()
         return CRASHED
     return code if isinstance(code, int) else 0

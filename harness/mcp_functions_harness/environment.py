@@ -58,11 +58,8 @@ def settings(*, port: int, name: str, key_arn: str) -> Variables:
         "MCP_AUTH_MODE": "none",
         "MCP_SERVER_NAME": name,
         "MCP_SERVER_VERSION": "local",
-        # How long a worker may be silent before its task gets another worker. The default of half a minute is long
-        # for a developer who kills one.
-        "MCP_TASK_LEASE_SECONDS": "3",
-        # as the developer's shell has them
-        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),
+        "MCP_TASK_LEASE_SECONDS": "3",  # until a silent worker is replaced; the default is 30
+        "MCP_DIALECTS": os.environ.get("MCP_DIALECTS"),  # as the developer's shell has it
         "MCP_AWS_CLIENT": os.environ.get("MCP_AWS_CLIENT"),
         "MCP_ALLOWED_ORIGINS": ",".join(_origins(port)),
         "POWERTOOLS_SERVICE_NAME": STACK,

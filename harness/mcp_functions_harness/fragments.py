@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 
 from mcp_functions_harness.problems import Problem
 
-# of the sections of a template
-ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")
+ORDER = ("Parameters", "Rules", "Conditions", "Globals", "Resources", "Outputs")  # of the sections
 
 
 @dataclass
@@ -66,8 +65,7 @@ def insert(text: str, fragment: str) -> str:
         if old:
             old.body = _inserted(old.body, new.body, path=new.key)
         else:
-            # a comment at the beginning of a fragment is for who reads the fragment
-            new.head = ["\n"]
+            new.head = ["\n"]  # a comment at a fragment's beginning is for its readers
             parts.insert(_place(parts, new.key), new)
     return _text(parts, tail)
 

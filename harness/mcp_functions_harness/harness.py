@@ -165,11 +165,7 @@ class Harness:
         return self._fleet is not None and self._fleet.kill_only_process(folder)
 
     def __enter__(self) -> Self:
-        """Start everything.
-
-        Raises:
-            Problem: the user has to correct something first.
-        """
+        """Start everything; a `Problem` says what the user has to correct first."""
         try:
             self._start()
         except BaseException:
@@ -183,12 +179,10 @@ class Harness:
 
     def _start(self) -> None:
         """Start all parts, each before the parts that need it. `_running` stops them in the opposite order."""
-        # before anything is opened: a wrong directory is the most frequent mistake
-        folders = self._find_folders()
-        # a harness may run twice, and the functions of its first run are closed
-        self._loaded = None
+        folders = self._find_folders()  # first: a wrong directory is the most frequent mistake
+        self._loaded = None  # those of an earlier run of this harness are closed
         self._shell = dict(os.environ)  # before `_set_variables` changes it
-        # the addresses, which the other parts must know; requests are answered there later
+        # The other parts must know the addresses; requests are answered there later.
         api_loopback = self._running.enter_context(Loopback(port=self.port, max_body=MAX_BODY))
         invoke_loopback = self._running.enter_context(Loopback(max_body=2 * MAX_PAYLOAD))
         self.url = f"{api_loopback.url}/{FRONT_DOOR}"
@@ -240,8 +234,7 @@ class Harness:
         )
         page = Page(port=api_loopback.port, controls=controls)
         api_loopback.start(lambda request: page.answer(request) or api.answer(request))
-        # stops first, so that no client calls while the other parts stop
-        self._running.callback(api_loopback.stop)
+        self._running.callback(api_loopback.stop)  # first: no client calls while the rest stops
 
     def _run(self, folder: str, event: bytes) -> Outcome:
         """Run a function; without functions/mcp, the harness's own endpoint takes its place."""

@@ -170,8 +170,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((address, port), _Connection)
 
     def server_bind(self) -> None:
-        # without HTTPServer.server_bind, which asks the DNS for this machine's name
-        TCPServer.server_bind(self)
+        TCPServer.server_bind(self)  # HTTPServer's own asks the DNS for this machine's name
         self.server_name = str(self.server_address[0])
         self.server_port = self.server_address[1]
 
@@ -200,8 +199,7 @@ class _Server(ThreadingHTTPServer):
     def handle_error(self, _request: object, _client_address: object) -> None:
         """Write only the type of an error, because its text may contain a part of a request."""
         error = sys.exc_info()[1]
-        # a client may disconnect at any time
-        if not isinstance(error, ConnectionError | TimeoutError):
+        if not isinstance(error, ConnectionError | TimeoutError):  # a client may disconnect
             sys.stderr.write(f"a connection failed: {type(error).__name__}\n")
 
 

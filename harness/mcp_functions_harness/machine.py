@@ -22,7 +22,7 @@ from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
 from mcp_functions_harness.template import Template
 
 SECONDS = 20  # longest time that a program may take to answer
-# Lambda's names of architectures, by Python's names of machines
+# Lambda's names of architectures, by Python's names of machines.
 ARCHITECTURES = {"x86_64": "x86_64", "AMD64": "x86_64", "aarch64": "arm64", "arm64": "arm64"}
 DEFAULTS = {"Runtime": "python3.13", "Architecture": "x86_64"}  # of the template that `init` writes
 LAYERS = "layers"  # the subject of the finding about their interpreter

@@ -49,7 +49,7 @@ def _with_state(event: Event, state: str) -> Event:
     body = _read_body(event)
     if PLACEHOLDER not in body:
         raise Problem(f"EVENT has no {PLACEHOLDER} in its body: it does not continue a conversation")
-    # without its quotes, because the placeholder is inside a JSON string
+    # Without its quotes, because the placeholder is inside a JSON string.
     escaped_state = json.dumps(state)[1:-1]
     body = body.replace(PLACEHOLDER, escaped_state)
     filled: Event = {**event, "body": body}

@@ -16,21 +16,15 @@ from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.samconfig import Parameters
 from mcp_functions_harness.template import Parameter
 
-# CloudFormation wants them for roles and SAM's transform
-CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]
+CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"]  # for roles and SAM's transform
 POLL = {"Delay": 5, "MaxAttempts": 360}  # seconds between two polls, and how many: half an hour
-# characters that samconfig.toml and the SAM CLI quote in different ways
-UNSAFE = re.compile(r"[\"'\\\n]")
+UNSAFE = re.compile(r"[\"'\\\n]")  # samconfig.toml and the SAM CLI quote them in different ways
 
 
 def change(directory: Path, environment: str, words: Sequence[str], *, now: bool = False) -> Iterator[str]:
-    """Write parameters into samconfig.toml, and yield texts for the terminal.
+    """Write parameters of an environment, e.g. "prod", into samconfig.toml, and yield texts for the terminal.
 
-    Args:
-        directory: the project's folder.
-        environment: an environment of samconfig.toml, e.g. "prod".
-        words: each is `NAME=VALUE`, or `NAME=` for the default of the template.
-        now: whether to change these parameters of the deployed stack too.
+    Each word is `NAME=VALUE`, or `NAME=` for the default of the template. With `now`, the deployed stack changes too.
 
     Raises:
         Problem: a name or a value is wrong, a file is not as expected, or AWS refuses the change.

@@ -27,12 +27,8 @@ def check(
 ) -> list[str]:
     """Compare the events of a conversation with its files; return one line for each difference.
 
-    Args:
-        directory: events/, with a folder for each function.
-        function: the function's folder.
-        events: the events of the conversation, in their order.
-        names: a name for each event; the first file is `1-<name>.json`.
-        update: whether to write the files instead, and delete those of events that the conversation no longer has.
+    The directory is events/, with a folder for each function. Each event has a name; the first file is `1-<name>.json`.
+    With `update`, write the files instead, and delete those of events that the conversation no longer has.
     """
     if len(names) != len(events):
         return [f"the conversation has {len(events)} rounds, and {len(names)} names: {', '.join(names)}"]

@@ -118,8 +118,7 @@ class Reloader:
     def _configure(self, current: Files) -> None:
         try:
             lines = self._harness.configure(list(current.functions))
-        # template.yaml is broken: the functions load with the variables from before
-        except Problem as problem:
+        except Problem as problem:  # template.yaml is broken: the variables from before stay
             lines = [str(problem)]
         for line in lines:
             self._report(line)

@@ -14,8 +14,7 @@ MAX_LINE = 1024  # bytes of a line with a chunk's size, or of a trailer
 MAX_TRAILERS = 64
 CHUNK_SIZE = re.compile(rb"[0-9a-fA-F]{1,16}")  # int() would take a sign, "0x" and "_" too
 PIECE = 64 * 1024  # bytes that are read at once
-# Bytes that are read beyond the limit. A client that still sends its body would not read the 413.
-MAX_DISCARDED = 32 * 1024 * 1024
+MAX_DISCARDED = 32 * 1024 * 1024  # bytes read past the limit: a client that sends reads no 413
 
 
 class BadBody(ValueError):

@@ -24,7 +24,7 @@ from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
 from mcp_functions_harness.template import Resource
 
 TOOLKIT_TABLE, TOOLKIT_BUCKET = "Table", "Blobs"  # the logical ids of what the toolkit keeps
-# the properties of AWS::DynamoDB::Table that CreateTable takes as they are
+# The properties of AWS::DynamoDB::Table that CreateTable takes as they are.
 SCHEMA_PROPERTIES = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
 
 
@@ -75,8 +75,7 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
         if logical_id == TOOLKIT_TABLE or not schema:
             continue
         name = resource["Properties"].get("TableName", name_format.format(logical_id))
-        # a table whose properties only a deployment knows is left out
-        with contextlib.suppress(Unknown):
+        with contextlib.suppress(Unknown):  # left out if only a deployment knows its properties
             parameters = {"TableName": name, "BillingMode": "PAY_PER_REQUEST", **schema}
             tables.append(resolver.value(parameters))
     return tables
@@ -95,8 +94,7 @@ def author_resources(directory: Path | None) -> list[OwnResource]:
     resolver = Resolver(parsed)
     for logical_id, resource in parsed["Resources"].items():
         if resource["Type"] in TYPES and logical_id != TOOLKIT_BUCKET:
-            # one whose properties only a deployment knows has its name alone
-            properties: JSONObject = {}
+            properties: JSONObject = {}  # stays empty if only a deployment knows them
             with contextlib.suppress(Unknown):
                 properties = resolver.value(resource["Properties"])
             with contextlib.suppress(Unknown):
@@ -112,7 +110,7 @@ def _schema(resource: Resource) -> JSONObject:
     if resource["Type"] == "AWS::Serverless::SimpleTable":
         key = properties.get("PrimaryKey", {"Name": "id", "Type": "String"})
         return {
-            # SAM names types by a word, DynamoDB by its first letter
+            # SAM names types by a word, DynamoDB by its first letter.
             "AttributeDefinitions": [{"AttributeName": key["Name"], "AttributeType": key["Type"][0]}],
             "KeySchema": [{"AttributeName": key["Name"], "KeyType": "HASH"}],
         }

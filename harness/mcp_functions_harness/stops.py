@@ -153,7 +153,6 @@ class Stops:
             yield f"but its alias {alias['Name']} serves version {alias['FunctionVersion']}, which is as before"
 
     def _variables(self) -> dict[str, dict[str, str]]:
-        """Return the variables of each function, by its name."""
         found = {name: self._lambda.get_function_configuration(FunctionName=name) for name in self._functions()}
         return {name: configured.get("Environment", {}).get("Variables", {}) for name, configured in found.items()}
 

@@ -139,7 +139,7 @@ def parse(source: str) -> Template:
         raise ValueError("it has no Resources")  # noqa: TRY004 - as for what is not YAML
     sections = {name: parsed.get(name) or {} for name in ("Parameters", "Mappings", "Conditions", "Globals")}
     sections["Globals"]["Function"] = sections["Globals"].get("Function") or {}
-    # an entry of another form is no resource: `Fn::ForEach` has a list
+    # An entry of another form is no resource: `Fn::ForEach` has a list.
     resources = {name: entry for name, entry in written.items() if isinstance(entry, dict)}
     for resource in resources.values():
         resource["Type"] = str(resource.get("Type"))

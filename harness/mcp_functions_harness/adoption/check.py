@@ -31,11 +31,9 @@ if TYPE_CHECKING:
 
 # How servers written with mcp or fastmcp register their handlers:
 DECORATORS = frozenset({"tool", "prompt", "resource"})  # @server.tool
-# As in `server.add_tool(book)`.
-METHODS = frozenset({"add_tool", "add_prompt", "from_function", *DECORATORS})
+METHODS = frozenset({"add_tool", "add_prompt", "from_function", *DECORATORS})  # server.add_tool(…)
+KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})  # Server(on_…=call)
 RETURNED_QUESTION = "InputRequiredResult"
-# As in `Server("name", on_call_tool=call)`.
-KEYWORDS = frozenset({"on_call_tool", "on_get_prompt", "on_read_resource"})
 
 
 class Finding(NamedTuple):
@@ -55,13 +53,10 @@ class Finding(NamedTuple):
 class Report(NamedTuple):
     """The findings in the files of a server."""
 
-    # the names of the handlers that ask their user in the middle of their work
-    asking: tuple[str, ...]
-    # of those that also return their questions, as servers do since 2026-07-28
-    asking_in_two_ways: tuple[str, ...]
+    asking: tuple[str, ...]  # the names of handlers that ask in the middle of their work
+    asking_in_two_ways: tuple[str, ...]  # those that also return questions, as since 2026-07-28
     findings: tuple[Finding, ...]
-    # calls of objects of other packages that may keep something, "db.execute (sqlite3.connect)"
-    unseen: tuple[str, ...]
+    unseen: tuple[str, ...]  # calls that may keep something, "db.execute (sqlite3.connect)"
 
 
 def check_sources(sources: Sources, places: Iterable[tuple[str, int]] = ()) -> Report:

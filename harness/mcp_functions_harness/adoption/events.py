@@ -60,7 +60,7 @@ class Reader(ast.NodeVisitor):
         """Read the events of the function. Its dependencies are called first; `given` are the values of parameters."""
         for parameter in self.function.parameters:
             self._variables[parameter.arg] = annotated(parameter.annotation, self.function.file)
-        # a handler that is a method belongs to a registered object
+        # A handler that is a method belongs to a registered object.
         registered = Value(outlives=True, instance_of=self.function.owner)
         self._variables |= self.function.receiver(registered)
         self._variables |= given or {}
@@ -94,8 +94,7 @@ class Reader(ast.NodeVisitor):
     def visit(self, node: ast.AST) -> None:
         """Read a node: its parts come first, because arguments are computed before their call."""
         if isinstance(node, DEFINITIONS):
-            # a function is read where it is called
-            return
+            return  # a function is read where it is called
         if isinstance(node, ast.For | ast.AsyncFor):
             self._assign(node)  # before its body
         self.generic_visit(node)
@@ -122,8 +121,7 @@ class Reader(ast.NodeVisitor):
             if target.id in self._outer:
                 self._add(target, target.id, change=MODULE_STATE)
             elif not isinstance(node, ast.AugAssign):
-                # one of several branches may have set it
-                before = self._variables.get(target.id, NOTHING)
+                before = self._variables.get(target.id, NOTHING)  # perhaps set by another branch
                 outlives = value.outlives or is_kept or before.outlives
                 self._variables[target.id] = value._replace(outlives=outlives)
 
@@ -143,8 +141,7 @@ class Reader(ast.NodeVisitor):
             if constructor:
                 self._enter(constructor, node, Value(instance_of=called.defined))
         else:
-            # asyncio.to_thread(save, text) calls save
-            for argument in node.args:
+            for argument in node.args:  # asyncio.to_thread(save, text) calls save
                 function = evaluate(argument, self.lookup)
                 if isinstance(function.defined, Function):
                     self._enter(function.defined, ast.copy_location(ast.Call(argument, [], []), node), function)
@@ -170,7 +167,7 @@ class Reader(ast.NodeVisitor):
         given |= {each.arg: evaluate(each.value, self.lookup) for each in call.keywords if each.arg in parameters}
         known = {name: value for name, value in given.items() if value != NOTHING}
         key = (function.node, frozenset(known.items()))
-        # a function inside another one also has that one's variables
+        # A function inside another one also has that one's variables.
         if function.outer or key not in self.read_before:
             self.read_before[key] = _shortened(Reader(function, caller=self).read(known))
         self._events += self.read_before[key]

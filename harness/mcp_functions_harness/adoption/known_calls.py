@@ -54,7 +54,7 @@ RESTRICTING = frozenset({
     "middleware", "auth", "token_verifier", "auth_server_provider", "transport_security", "host_origin_protection",
     "allowed_hosts", "allowed_origins", "custom_starlette_routes",
 })  # fmt: skip
-# the other options of an application; one that a later release adds is a finding
+# The other options of an application; one that a later release adds is a finding.
 NOT_RESTRICTING = frozenset({
     "path", "transport", "json_response", "stateless_http", "retry_interval", "session_idle_timeout", "max_sessions",
     "max_request_body_size", "host", "debug", "streamable_http_path", "sse_path", "message_path", "event_store",

@@ -18,8 +18,7 @@ NEEDS = "adopt needs a server of mcp 2.x or FastMCP 4"
 FASTMCP_OF_1 = "mcp.server.fastmcp"
 RENAMED = "its FastMCP is MCPServer in 2.x, of mcp.server.mcpserver"
 REMOVED = "in 2.x, a low-level server takes its functions when it is made: Server(name, on_{}=…)"
-# The decorators of the low-level server of mcp 1.x: @server.list_tools()
-DECORATORS_OF_1 = frozenset({
+DECORATORS_OF_1 = frozenset({  # of the low-level server of mcp 1.x: @server.list_tools()
     "list_tools", "call_tool", "list_prompts", "get_prompt", "list_resources", "read_resource",
     "list_resource_templates", "subscribe_resource", "unsubscribe_resource", "set_logging_level",
 })  # fmt: skip

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# begins the line of the result
-MARK = "mcp-functions adopt: "
+MARK = "mcp-functions adopt: "  # begins the line of the result
 # The attributes of an MCPServer that hold its tools, prompts and resources, and their methods that list them. The
 # library has no public names for them.
 MANAGERS = {
@@ -46,8 +45,7 @@ def load(folder: str, module: str, variable: str) -> Found:
     """Load a server, which is a variable of a module in the function's folder, and examine it."""
     __import__(module)
     server = getattr(sys.modules[module], variable)
-    # `mcp` may be missing
-    from mcp_functions.adopt import adopt, library, options
+    from mcp_functions.adopt import adopt, library, options  # `mcp` may be missing
     from mcp_functions.handlers.catalog import UNLISTED_KEY
 
     low_level = library.find_low_level(server)

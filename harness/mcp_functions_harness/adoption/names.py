@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH = 8  # how many calls, each inside the one before, are followed
-# decorators that keep the result of a function
-CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})
-# methods of a container that return an object in it
-PARTS = frozenset({"get", "setdefault", "values", "items"})
+CACHES = frozenset({"cache", "lru_cache", "cached", "alru_cache"})  # keep a function's result
+PARTS = frozenset({"get", "setdefault", "values", "items"})  # return an object in a container
 LIBRARIES = ("mcp", "fastmcp")
 
 
@@ -93,8 +91,7 @@ class Class:
         self._file = file
         self.methods: dict[str, Function] = {}
         self.variables = dict(variables_of(node.body))
-        # attributes that are looked up now
-        self._open: set[str] = set()
+        self._open: set[str] = set()  # attributes that are looked up now
 
     def method(self, name: str) -> Function | None:
         """Find a method in the class, or in a class from which it inherits."""
@@ -130,18 +127,13 @@ class Class:
 
 
 class File:
-    """The names that one file defines.
-
-    Attributes:
-        name: the path of the file in the function's folder.
-        functions: all functions and methods.
-    """
+    """The names that one file defines."""
 
     def __init__(self, name: str, tree: ast.Module, files: Mapping[str, File]) -> None:
         """Read the names of a file. `files` are all files of the server, by their dotted module names."""
-        self.name = name
+        self.name = name  # the path in the function's folder
         self.tree = tree
-        self.functions: list[Function] = []
+        self.functions: list[Function] = []  # all functions and methods
         self._package = name.split("/")[:-1]
         self._files = files
         self._variables = dict(variables_of(tree.body))
@@ -173,8 +165,7 @@ class File:
         if name in self._variables:
             return self._variable(name)
         if name in self._imports:
-            # removed meanwhile, because two files may import from each other
-            node, original = self._imports.pop(name)
+            node, original = self._imports.pop(name)  # meanwhile: files may import each other
             value = self._imported(node, original)
             self._imports[name] = (node, original)
             return value
@@ -190,8 +181,7 @@ class File:
         return module.partition(".")[0]
 
     def _variable(self, name: str) -> Value:
-        # removed meanwhile, because a variable may be made of itself
-        node = self._variables.pop(name)
+        node = self._variables.pop(name)  # meanwhile: a variable may be made of itself
         value = evaluate(node, self.lookup)
         self._variables[name] = node
         return NOTHING if value.made_by.startswith(LIBRARIES) else value._replace(outlives=True)
@@ -285,7 +275,6 @@ def _attribute(base: Value, name: str) -> Value:
 
 
 def _result(call: ast.Call, lookup: Callable[[str], Value], depth: int) -> Value:
-    """Return the value of a call."""
     called = evaluate(call.func, lookup, depth)
     if isinstance(called.defined, Class):
         return Value(instance_of=called.defined)

@@ -81,11 +81,9 @@ def _installed_as(name: str) -> str:
 
 
 def _line(name: str) -> str:
-    """Return the line of one package."""
     distribution = metadata.distribution(name)
     extras = f"[{','.join(_extras(distribution))}]" if _extras(distribution) else ""
-    # PEP 610: installed from an address
-    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")  # PEP 610: an address
     if not origin:
         return f"{name}{extras}=={distribution.version}"
     source = origin.get("vcs_info")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ENTRY_POINT = "app.py"
-# modules that need no file and no package of the server
+# Modules that need no file and no package of the server.
 ALWAYS_THERE = {*sys.stdlib_module_names, "mcp_functions", "mcp_functions_harness"}
 INSTALLED = ("site-packages", "dist-packages")  # folders of installed packages
 NOT_COPIED = ("__pycache__", "node_modules", "tests", "test", "venv")  # folders of a package

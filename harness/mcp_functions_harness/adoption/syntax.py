@@ -10,8 +10,7 @@ if TYPE_CHECKING:
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# their bodies do not run where they stand
-DEFINITIONS = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef, ast.Lambda)  # their bodies do not run where they stand
 
 
 def dotted(node: ast.AST | None) -> str:
@@ -37,7 +36,7 @@ def defaults_of(function: FunctionNode) -> Iterator[tuple[ast.arg, ast.expr]]:
     """Return the parameters that have a default, with the default."""
     arguments = function.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    # defaults belong to the last positional parameters
+    # Defaults belong to the last positional parameters.
     yield from zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
     for parameter, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
         if default:

@@ -40,8 +40,7 @@ class Trial:
     named: tuple[str, ...] = ()
     functions: frozenset[tuple[str, int]] = frozenset()
     lists_nothing: bool = False
-    # "" if the server was loaded
-    failure: str = ""
+    failure: str = ""  # "" if the server was loaded
     missing: str = ""
     is_of_sdk: bool = False
     variable: str = ""
@@ -68,14 +67,12 @@ def run(sources: Sources, variable: str) -> Trial:
 
 
 def _write(sources: Sources, lines: list[str], folder: Path) -> None:
-    """Write the two folders."""
     for name, file in sources.files.items():
         (folder / "task" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, folder / "task" / name)
     packages = folder / "packages"
     packages.mkdir()
-    # packages that are linked as one folder, with what Python has compiled of them
-    whole: set[str] = set()
+    whole: set[str] = set()  # packages that are linked as one folder, with their bytecode
     for name, path in requirements.files_of(lines):
         top, _, inside = name.partition("/")
         if top in whole:

@@ -30,8 +30,7 @@ from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_respo
 MAX_BODY = 10 * 1024 * 1024  # bytes of a request's body; AWS's quota says "Payload size: 10 MB"
 ENDPOINT = re.compile(r"/mcp(?:/([^/]+))?")  # /mcp, or /mcp/ and the name of a function
 # These paths need no authorization, because clients have no token yet when they ask.
-# RFC 9728; clients try it with the endpoint's path, and without
-METADATA = "/.well-known/oauth-protected-resource"
+METADATA = "/.well-known/oauth-protected-resource"  # RFC 9728; with the endpoint's path, or without
 METADATA_PATHS = frozenset({METADATA, f"{METADATA}/mcp"})
 METADATA_OF_FUNCTION = f"{METADATA}/mcp/{{folder}}"  # "{folder}" is one segment of a path
 SIGN_IN_PATHS = frozenset({

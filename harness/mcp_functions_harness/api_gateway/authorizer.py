@@ -59,8 +59,7 @@ class JwtAuthorizer:
         if problem:
             raise Denied(_invalid_token(problem))
         texts = {name: _as_text(value) for name, value in claims.items()}
-        # None: the routes of template.yaml require no scopes
-        return {"jwt": {"claims": texts, "scopes": None}}
+        return {"jwt": {"claims": texts, "scopes": None}}  # the routes require no scopes
 
     def _find_problem(self, claims: TokenClaims) -> str:
         """Return why the claims of a token are refused; "" if they are accepted."""

@@ -51,12 +51,7 @@ def event(
 ) -> Event:
     """Make the event of one request.
 
-    Args:
-        request: the request as the client sent it.
-        route: the path of the matching route, e.g. "/mcp".
-        moment: the time and the ids of the request.
-        authorizer: the result of the route's authorizer; None if the route has none.
-        method: the method of the matching route.
+    The matching route has a path, e.g. "/mcp", and a method. `authorizer` is the result of its authorizer, if any.
     """
     route_key = f"{method} {route}"
     raw_path, _, query = request.target.partition("?")
@@ -143,8 +138,7 @@ def _headers(request: HttpRequest, moment: Moment) -> dict[str, str]:
     received = [(name.lower(), value) for name, value in request.headers]
     not_passed_on = HOP_BY_HOP | {"cookie"}
     headers = _join_values([(name, value) for name, value in received if name not in not_passed_on])
-    # the addresses that a proxy before API Gateway has written
-    proxies = headers.get("x-forwarded-for")
+    proxies = headers.get("x-forwarded-for")  # what a proxy before API Gateway has written
     headers["x-forwarded-for"] = f"{proxies}, {request.source_ip}" if proxies else request.source_ip
     headers["x-forwarded-port"] = str(request.port)
     headers["x-forwarded-proto"] = "http"
@@ -166,7 +160,6 @@ def _body(body: bytes | None, content_type: str) -> Event:
         return {"isBase64Encoded": False}
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type in TEXT_MEDIA_TYPES or media_type.startswith("text/"):
-        # whatever its media type says, this body is no text
-        with contextlib.suppress(UnicodeDecodeError):
+        with contextlib.suppress(UnicodeDecodeError):  # no text, whatever its media type says
             return {"body": body.decode(), "isBase64Encoded": False}
     return {"body": base64.b64encode(body).decode(), "isBase64Encoded": True}

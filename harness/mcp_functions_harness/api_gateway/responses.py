@@ -31,8 +31,7 @@ def response(payload: bytes, moment: Moment) -> HttpResponse:
         return HttpResponse(200, (("content-type", "application/json"), request_id), payload)
     try:
         return HttpResponse(_status(result), (*_headers(result), request_id), _body(result))
-    # a field has another type or value than the format allows
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError):  # a field breaks the format
         return INTERNAL_ERROR
 
 
@@ -64,11 +63,9 @@ def _header_name(name: str) -> str:
 
 def _header_value(value: object) -> str:
     text = json.dumps(value) if isinstance(value, bool | int | float) else value
-    # a line break would start another header
-    if not isinstance(text, str) or not text.isprintable():
+    if not isinstance(text, str) or not text.isprintable():  # a line break starts a header
         raise ValueError
-    # raises a UnicodeEncodeError, a ValueError, for a character that HTTP does not have
-    text.encode("latin-1")
+    text.encode("latin-1")  # a ValueError for a character that HTTP does not have
     return text
 
 

@@ -23,7 +23,7 @@ class Answers:
     terminal: Terminal
     options: Mapping[str, str]  # the values of --answer, by KEY or KEY.FIELD
     refusals: Mapping[str, Refusal]  # the actions of --decline and --cancel, by KEY
-    # the message of each question that an option has answered, by key
+    # The message of each question that an option has answered, by key.
     _answered: dict[str, str] = field(default_factory=dict, init=False)
 
     def answer(self, key: str, request: InputRequest) -> InputResponse:
@@ -61,7 +61,7 @@ class Answers:
     def _answer_by_option(self, key: str, method: str, params: InputRequestParams) -> InputResponse:
         value = self.options.get(key, "")
         if method == "sampling/createMessage":
-            # if the value is empty, the user says what the model says
+            # Without a value, the user says what the model says.
             return questions.completion(value) if value else questions.ask(self.terminal, method, params)
         if method == "roots/list":
             return questions.roots(value)

@@ -71,7 +71,7 @@ def _converse(server: CalledServer, call: Call, answer: Answer) -> ResultObject:
     try:
         return server.converse(call.method, call.params, answer, call.header_parameters)
     except Refused as error:
-        # without a code it is not the server's error, but the client's own text
+        # Without a code it is not the server's error, but the client's own text.
         text = str(error) if error.code is None else f"the server refuses: {error} ({error.code})"
         raise Problem(text) from error
     except (OSError, ValueError) as error:  # there is no response, or it is not JSON-RPC

@@ -64,8 +64,7 @@ def _ask_form(terminal: Terminal, params: InputRequestParams) -> InputResponse:
             terminal.write(f"  {schema['description']}")
         label = schema.get("title") or name
         value = terminal.ask_value(label, schema, required=name in form.get("required", ()))
-        # None: the user left it out
-        if value is not None:
+        if value is not None:  # None: the user left it out
             content[name] = value
     return {"action": ACCEPT, "content": content}
 

@@ -107,13 +107,11 @@ def of_folder(functions: Path, terminal: Terminal, *, runtime: bool) -> Iterator
     write_log = partial(_write_log, sys.stderr)
     logger = logging.getLogger("mcp_functions")
     level_before = logger.level
-    # the user sees the result, and needs no log line of each request
-    logger.setLevel(logging.ERROR)
+    logger.setLevel(logging.ERROR)  # the user sees the result, and needs no line of each request
     try:
         with (
             redirected_to(write_log, sys.stderr),
-            # no key or table of this call is kept
-            TemporaryDirectory() as state_dir,
+            TemporaryDirectory() as state_dir,  # no key or table of this call is kept
             Harness(
                 functions,
                 state_dir=Path(state_dir),

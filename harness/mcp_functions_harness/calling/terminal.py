@@ -14,10 +14,8 @@ from mcp_functions.protocol.wire_types import ContentBlock, JSONRPCMessage, JSON
 from mcp_functions_harness.calling import values
 from mcp_functions_harness.terminal.safe_text import safe_line, write_styled
 
-# the actions with which MCP lets a user refuse a question
-Refusal: TypeAlias = Literal["decline", "cancel"]
-# by the text that a user types instead of an answer
-REFUSALS: dict[str, Refusal] = {"/decline": "decline", "/cancel": "cancel"}
+Refusal: TypeAlias = Literal["decline", "cancel"]  # the actions by which a user refuses
+REFUSALS: dict[str, Refusal] = {"/decline": "decline", "/cancel": "cancel"}  # by what a user types
 
 
 class InputEnded(Exception):

@@ -13,7 +13,6 @@ from mcp_functions_harness.client import messages
 from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification.calls import Call
 
-# by the key of an entry's list in the catalog
 METHODS: dict[ListName, str] = {"tools": "tools/call", "prompts": "prompts/get"}
 
 

@@ -8,15 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mcp_functions_harness import catalog
-from mcp_functions_harness.checks import (
-    imports,
-    invocations,
-    own_policies,
-    permissions,
-    routes,
-    skills,
-    values,
-)
+from mcp_functions_harness.checks import imports, invocations, own_policies, permissions, routes, skills, values
 from mcp_functions_harness.checks.project import FOLDER, Project, pascal, read
 from mcp_functions_harness.problems import Problem
 

@@ -15,8 +15,7 @@ from typing import Any, Literal, TypedDict
 from mcp_functions.protocol.wire_types import JSONObject
 from mcp_functions_harness import fragments, template
 
-# the template that `init` writes, and additions to it
-SCAFFOLD = Path(__file__).parent.parent / "scaffold"
+SCAFFOLD = Path(__file__).parent.parent / "scaffold"  # with the template that `init` writes
 ADDITIONS = ("table", "bucket")
 PLACEHOLDER = re.compile(r"@\w+@")  # in that template, as in @stack@
 SEAL = "MaySeal"
@@ -34,8 +33,7 @@ class Statement(TypedDict, total=False):
     NotAction: str | list[str]
     Resource: object
     NotResource: object
-    # the operator -> the condition key -> its values
-    Condition: dict[str, JSONObject]
+    Condition: dict[str, JSONObject]  # the operator -> the condition key -> its values
 
 
 @cache
@@ -109,12 +107,9 @@ def resource_name(resource: object) -> str:
 
 
 def includes(resource: object, logical_id: str, example: str) -> bool:
-    """Whether the resource of a statement includes a resource of the template.
+    """Whether the resource of a statement, a logical id or an ARN with wildcards, includes one of the template.
 
-    Args:
-        resource: a logical id, or an ARN that may have wildcards.
-        logical_id: the resource's logical id.
-        example: an example of the end of its ARN, to try wildcards on; "" to compare logical ids only.
+    `example` is an example of the end of its ARN, to try wildcards on; "" to compare logical ids only.
     """
     if resource_name(resource) == logical_id:
         return True

@@ -49,10 +49,7 @@ def a_function_finds_on_lambda_what_it_imports(project: Project) -> Iterator[str
 
 
 def missing_on_lambda(directory: Path) -> list[str]:
-    """List the functions that are not deployed, and the imports that fail on Lambda.
-
-    Args:
-        directory: the folder of the functions. If no template deploys it, the list is empty.
+    """List the functions of a folder that are not deployed, and the imports that fail on Lambda; [] without a template.
 
     Raises:
         Problem: the template cannot be read, or there is no function.
@@ -87,8 +84,7 @@ def _imports(function_folder: Path, common: Path) -> dict[str, Path]:
     """Return what a function imports, itself or in shared code: the name of each module -> a file that imports it."""
     imports: dict[str, Path] = {}
     files = sorted(function_folder.rglob("*.py"))
-    # the list grows while it is read, by the files of shared code that are imported
-    for file in files:
+    for file in files:  # the list grows by the files of shared code that are imported
         for name in imported(file):
             if name == RELATIVE and file.parent not in (function_folder, common):
                 continue  # a relative import inside a package works on Lambda too
@@ -121,8 +117,7 @@ def parts_that_run(node: ast.AST) -> list[Any]:
     if isinstance(node, ast.Try):
         caught = [ast.unparse(handler.type) for handler in node.handlers if handler.type]
         if any("Import" in name for name in caught):
-            # the body may fail, and the handlers are the alternative
-            return [*node.orelse, *node.finalbody]
+            return [*node.orelse, *node.finalbody]  # the handlers are the alternative to the body
     return list(ast.iter_child_nodes(node))
 
 

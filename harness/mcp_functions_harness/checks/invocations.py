@@ -14,8 +14,7 @@ from mcp_functions_harness.checks.project import Block, Project
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR
 
 API_GATEWAY_SECONDS = 30  # API Gateway waits no longer for a function
-# which an author may change, or another check reads
-OWN_OF_WORKER = {"Timeout", "Tags", "Policies"}
+OWN_OF_WORKER = {"Timeout", "Tags", "Policies"}  # which authors change, or other checks read
 DEFAULT_TIMEOUT = 3  # seconds; Lambda's default
 
 

@@ -17,8 +17,7 @@ from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.iam import Statement
 from mcp_functions_harness.checks.project import Block, Project
 
-# service -> the logical id of its shared resource, and an example of the end of its ARN
-SHARED = {
+SHARED = {  # service -> the id of its shared resource, and an example of the end of its ARN
     "kms": ("RequestStateKey", "key/1234abcd-12ab-34cd-56ef-1234567890ab"),
     "dynamodb": ("Table", "table/STACK-Table-1A2B3C4D5E6F"),
     "s3": ("Blobs", ""),
@@ -35,15 +34,13 @@ POLICY_TEMPLATES = {
 # A function that may change roles could give itself another tag or policy, and so open what other functions keep.
 CHANGES_OF_ROLES = ("iam:TagRole", "iam:PutRolePolicy", "iam:AttachRolePolicy")
 TRUST = [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}]
-# AWS's own policies with which a function may write its log; SAM adds the first to the roles that it makes
+# AWS's own policies with which a function may write its log. SAM adds the first to the roles that it makes.
 LOGGING = (
     "arn:aws:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole",
     "arn:aws:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole",
 )
-# the condition key with the name for which the KMS key encrypts
-AUDIENCE = "kms:EncryptionContext:service"
-# AWS's own policies that open every table, or invoke every function, of the account.
-BROAD = frozenset({
+AUDIENCE = "kms:EncryptionContext:service"  # whose value is the name for which the key encrypts
+BROAD = frozenset({  # AWS's own policies that open every table, or invoke every function
     "AWSLambdaRole", "AWSLambda_FullAccess", "AdministratorAccess", "AmazonDynamoDBFullAccess",
     "AmazonDynamoDBFullAccess_v2", "IAMFullAccess", "PowerUserAccess",
 })  # fmt: skip
@@ -150,10 +147,8 @@ def _complaints_about(block: Block, statement: Statement) -> Iterator[str]:
         if reached and iam.has_action_of(statement, service):
             text = iam.resource_text(reached[0])
             policy = iam.SEAL if service == "kms" else iam.KEEP
-            yield (
-                f"{block.logical_id} may use {service} on {text}, beyond its own name:"
-                f" name a resource of your own, or !Ref {policy}"
-            )
+            remedy = f"name a resource of your own, or !Ref {policy}"
+            yield f"{block.logical_id} may use {service} on {text}, beyond its own name: {remedy}"
 
 
 def _allows(statement: Statement, action: str) -> bool:

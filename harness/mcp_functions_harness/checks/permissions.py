@@ -14,7 +14,7 @@ from mcp_functions_harness.checks import iam
 from mcp_functions_harness.checks.project import Project
 from mcp_functions_harness.lambdas.functions import FRONT_DOOR, SIGN_IN
 
-# the ARN of one key: without a wildcard, and of no alias
+# The ARN of one key: without a wildcard, and of no alias.
 KEY_ARN = re.compile(r"arn:(aws[a-z-]*|\$\{AWS::Partition\}):kms:[^*?]+:key/[\w-]+")
 WRITE_BLOCK = "or run: mcp-functions block --write"
 # Clients still hold states of a function that asked before. It must decrypt them until the last one has expired.
@@ -67,8 +67,7 @@ def the_two_policies_open_what_is_under_a_functions_own_name(project: Project) -
     else:
         yield from _check_keys(project, iam.resources(sealing[0]))
     allowed = iam.scaffold_statements(iam.KEEP)
-    # for the table; the others, for the bucket, may be missing
-    lacks_first = keeping[:1] != allowed[:1]
+    lacks_first = keeping[:1] != allowed[:1]  # for the table; those for the bucket may be missing
     has_others = any(statement not in allowed for statement in keeping)
     if project.keeping and (lacks_first or has_others):
         yield f"{iam.KEEP} must have no statements but these, and the first: {json.dumps(allowed)}"

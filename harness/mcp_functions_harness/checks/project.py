@@ -149,10 +149,8 @@ class Project:
         if block.folder not in self.offering:
             return []
         needed = ["FunctionName", "Events"]
-        if block.folder in self.asking | self.keeping:
+        if "Role" not in block.properties and block.folder in self.asking | self.keeping:
             needed = ["FunctionName", "Tags", "Policies", "Events"]
-        if "Role" in block.properties:
-            needed = ["FunctionName", "Events"]
         if block.folder in self.hidden:
             needed.remove("Events")  # it has no route of its own
         return [name for name in needed if not block.properties.get(name)]

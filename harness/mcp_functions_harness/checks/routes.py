@@ -21,11 +21,11 @@ PREFLIGHT = {"OPTIONS /mcp"}
 DOCUMENTS = {f"ANY {path}" for path in METADATA_PATHS}
 DOCUMENT_OF_FUNCTION = {f"ANY {METADATA_OF_FUNCTION}"}
 SIGN_IN_ROUTES = {f"ANY {path}" for path in SIGN_IN_PATHS}
-# the routes that a function must have; every other function has one route
+# The routes that a function must have. Every other function has one route.
 NEEDED = {FRONT_DOOR: {"ANY /mcp"}, SIGN_IN: SIGN_IN_ROUTES}
-# the routes that may be without authorization, because their answers are public, by the function's folder
+# The routes that may be without authorization, because their answers are public, by the function's folder.
 MAY_BE_OPEN = {FRONT_DOOR: PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION, SIGN_IN: SIGN_IN_ROUTES}
-# MCP_AUTH_MODE -> those that the front door must have; with "none", every route is open
+# MCP_AUTH_MODE -> those that the front door must have. With "none", every route is open.
 OPEN = {"iam": PREFLIGHT, "jwt": PREFLIGHT | DOCUMENTS, "oauth": PREFLIGHT | DOCUMENTS | DOCUMENT_OF_FUNCTION}
 
 
@@ -41,10 +41,8 @@ def every_folder_is_deployed(project: Project) -> Iterator[str]:
         yield f"template.yaml:{line}: the block {block.logical_id} lacks {missing}: {remedy}"
     deployed = project.functions.keys() | {block.folder for block in project.partial}
     for folder in sorted(project.folders - project.plain - deployed - {SIGN_IN}):
-        yield (
-            f"functions/{folder} has no block in template.yaml: add {pascal(folder)} with CodeUri functions/{folder}/"
-            f" and an event of type HttpApi"
-        )
+        block_text = f"{pascal(folder)} with CodeUri functions/{folder}/ and an event of type HttpApi"
+        yield f"functions/{folder} has no block in template.yaml: add {block_text}"
     for folder in sorted(project.functions.keys() - project.folders):
         yield f"template.yaml deploys functions/{folder}, but there is no functions/{folder}/app.py"
     for folder, block in project.functions.items():

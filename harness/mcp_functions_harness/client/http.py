@@ -144,8 +144,7 @@ def send(
             connection.putheader("Connection", "close")
             connection.endheaders(request.body)
             if request.content_length is not None and connection.sock:
-                # so the server learns that the rest of the body never comes
-                connection.sock.shutdown(socket.SHUT_WR)
+                connection.sock.shutdown(socket.SHUT_WR)  # the rest of the body never comes
             response = connection.getresponse()
             headers = {name.lower(): value for name, value in response.getheaders()}
             return Response(response.status, headers, _read_body(response, headers, seconds))

@@ -18,14 +18,12 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ClientCapabilities, JSONRPCMessage, Meta, Params, RequestId, Schema
 
 VERSION = "2026-07-28"
-# the capabilities of a client that can do everything
-EVERYTHING: ClientCapabilities = {
+EVERYTHING: ClientCapabilities = {  # of a client that can do everything
     "elicitation": {"form": {}, "url": {}},
     "sampling": {"tools": {}, "context": {}},
     "roots": {},
 }
-# method -> the parameter that the `Mcp-Name` header repeats
-NAME_PARAMETERS = {
+NAME_PARAMETERS = {  # method -> the parameter that the `Mcp-Name` header repeats
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",

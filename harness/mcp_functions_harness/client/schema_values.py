@@ -56,8 +56,7 @@ class _Example(NamedTuple):
         for keyword in ("const", "default"):
             if keyword in schema:
                 return schema[keyword]
-        # The schema is the server's, so a list may be anything.
-        for keyword in ("enum", "examples"):
+        for keyword in ("enum", "examples"):  # the server's list may be anything
             values = schema.get(keyword)
             if isinstance(values, list) and values:
                 return values[0]

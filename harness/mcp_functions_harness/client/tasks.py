@@ -25,10 +25,9 @@ from mcp_functions.protocol.wire_types import (
 from mcp_functions_harness.client import messages
 from mcp_functions_harness.client.http import Response, send
 
-# (the question's key, the question) -> its answer
-Answer = Callable[[str, InputRequest], Mapping[str, Any]]
+Answer = Callable[[str, InputRequest], Mapping[str, Any]]  # (key, question) -> its answer
 
-# Every capability of the core protocol
+# Every capability of the core protocol.
 EVERYTHING: ClientCapabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 EXTENSIONS: dict[str, Any] = {EXTENSION_TASKS: {}, EXTENSION_APPS: {"mimeTypes": [APP_MIME_TYPE]}}
 WITH_TASKS: ClientCapabilities = {**EVERYTHING, "extensions": EXTENSIONS}
@@ -96,8 +95,7 @@ class TaskClient:
         result = self.request(method, params, header_parameters)
         while result.get("resultType") == "input_required":
             next_params: Params = {**params, "inputResponses": _answer_all(result, answer)}
-            # the server's state of the call, which the client returns unchanged
-            if "requestState" in result:
+            if "requestState" in result:  # the client returns it unchanged
                 next_params["requestState"] = result["requestState"]
             result = self.request(method, next_params, header_parameters)
         if result.get("resultType") == "task":

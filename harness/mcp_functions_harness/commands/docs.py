@@ -36,8 +36,7 @@ def command(page: str | None) -> None:
     if not sys.stdout.isatty():
         click.echo(text, nl=False)
         return
-    # the text is ours, and so are its styles
-    with contextlib.redirect_stdout(raw_stream(sys.stdout)):
+    with contextlib.redirect_stdout(raw_stream(sys.stdout)):  # the text and its styles are ours
         click.echo_via_pager(_rendered(text), color=True)
 
 
@@ -58,8 +57,7 @@ def _rendered(text: str) -> str:
         from rich.theme import Theme
     except ModuleNotFoundError:
         return text
-    # rich's own has a black background, also on a light terminal
-    theme = Theme({"markdown.code": "bold cyan"})
+    theme = Theme({"markdown.code": "bold cyan"})  # rich's own has a black background
     console = Console(width=min(shutil.get_terminal_size().columns, WIDTH), force_terminal=True, theme=theme)
     with console.capture() as captured:
         console.print(Markdown(text, hyperlinks=False))

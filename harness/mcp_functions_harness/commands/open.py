@@ -35,13 +35,13 @@ class OpenOptions(TypedDict):
 
     functions: Path
     show_state: bool
-    # the key and the scope
+    # The key and the scope.
     key: tuple[str, ...]  # ARNs of KMS keys; () for the harness's own key
     service: str | None
     stage: str | None
     generation: str
     function: str | None  # the folder of the function
-    # the request that was refused; None where it is not known
+    # The request that was refused; None where it is not known.
     method: str | None
     target: str | None
     arguments: str | None  # JSON

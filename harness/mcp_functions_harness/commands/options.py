@@ -37,7 +37,6 @@ DEBUG = click.Option(  # of every command
     callback=_set_debug,
     help="Tracebacks have the frames of the toolkit too.",
 )
-# options that several commands have
 functions = click.option(
     "--functions", type=click.Path(path_type=Path), default=Path("functions"), metavar="DIR", help="Default: functions."
 )

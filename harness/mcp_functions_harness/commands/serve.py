@@ -76,7 +76,6 @@ def _serve(harness: Harness, write: Callable[[str], None], is_stopped: Callable[
 
 
 def _missing_on_lambda(directory: Path) -> list[str]:
-    """List imports that work here and fail on Lambda."""
     try:
         return imports.missing_on_lambda(directory)
     except (Problem, SyntaxError, OSError):  # a broken file, which the reloader reports

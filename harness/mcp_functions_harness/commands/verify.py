@@ -54,7 +54,6 @@ def _named_calls(tools: Sequence[str], arguments: Sequence[str]) -> list[tuple[s
 
 
 def _json_object(option: str, text: str) -> JSONObject:
-    """Read an option that is a JSON object."""
     value = read_object(text)
     if value is None:
         raise Problem(f"{option} must be a JSON object, not {text!r}")

@@ -35,11 +35,7 @@ class Call(TypedDict):
 
 
 async def send(conversation: Call, answers: Contents) -> ResultObject:
-    """Send one request of a call.
-
-    Raises:
-        MCPError: the server's error.
-    """
+    """Send one request of a call; an error of the server is an MCPError."""
     responses = {key: ElicitResult(action="accept", content=content) for key, content in answers.items()}
     async with Client(conversation["url"], mode="2026-07-28", elicitation_callback=_decline_all) as client:
         try:
@@ -51,8 +47,7 @@ async def send(conversation: Call, answers: Contents) -> ResultObject:
                 allow_input_required=True,
             )
         except MCPError as error:
-            # raised below, because the client would put it into an exception group here
-            refused = error
+            refused = error  # raised below: the client would put it into an exception group here
         else:
             dumped: Any = result.model_dump(mode="json", by_alias=True, exclude_none=True)
             return cast("ResultObject", dumped)

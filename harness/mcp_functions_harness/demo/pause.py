@@ -70,7 +70,7 @@ class _Pause:
         write(f"The client has left {', '.join(self._rounds.read_file())}")
         write(f"in {file.name}, {file.stat().st_size} bytes, and is gone. So is the server.\n")
         (self._folder / "second").mkdir()
-        # the key alone survives
+        # The key alone survives.
         shutil.copy(self._folder / "first" / keyfile.FILE, self._folder / "second")
         with self._server(upgraded, "second", port=port) as harness:
             self._show_changes()
@@ -89,8 +89,7 @@ class _Pause:
         """Copy the functions, and upgrade the copy of the tool; return the folder of the copies."""
         copy = self._folder / self._root.name / self._functions.name
         shutil.copytree(self._functions, copy, ignore=shutil.ignore_patterns(*NOT_COPIED))
-        # with --runtime the harness reads it, beside the functions
-        if (self._root / template.FILE).is_file():
+        if (self._root / template.FILE).is_file():  # with --runtime, the harness reads it there
             shutil.copy(self._root / template.FILE, copy.parent)
         app = copy / TOOL / "app.py"
         text = app.read_text(encoding="utf-8")

@@ -27,15 +27,10 @@ Send: TypeAlias = Callable[[Path, Contents], ResultObject]
 
 TOOL = "update_work_item"
 ARGUMENTS: JSONObject = {"workItemId": 4522, "fields": {"System.State": "Resolved"}}
-ANSWERS: Contents = {
-    "resolution": {"resolution": "Duplicate"},
-    "duplicate_of": {"duplicateOfId": 4301},
-}
+ANSWERS: Contents = {"resolution": {"resolution": "Duplicate"}, "duplicate_of": {"duplicateOfId": 4301}}
 ENDING = "Bug #4522 resolved as Duplicate of Bug #4301."
 COUNT = 3  # how many rounds the call has
-# how many characters of a state are shown
-FIRST = 24  # from its start
-LAST = 6  # from its end
+FIRST, LAST = 24, 6  # how many characters of a state are shown, from its start and its end
 
 
 def expect(condition: object, otherwise: str) -> None:

@@ -19,7 +19,6 @@ from mcp_functions_harness.problems import not_installed
 
 MAX_REQUEST = 1024 * 1024  # bytes; an item may have 400 KB
 PROTOCOL = Protocol("dynamodb", "DynamoDB_20120810.", "1.0")
-# (operation, parameters) -> result
 Operate: TypeAlias = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -40,8 +39,7 @@ class DynamoDbApi:
     def __init__(self, tables: Operate) -> None:
         """Run the operations with `tables`, e.g. `Moto`."""
         self._tables = tables
-        # `StoredTable` takes several steps: no other request may run in between
-        self._lock = Lock()
+        self._lock = Lock()  # `StoredTable` takes several steps, with no other request in between
 
     def answer(self, request: HttpRequest) -> HttpResponse:
         """Answer one signed request."""
@@ -55,8 +53,7 @@ class DynamoDbApi:
             with self._lock:
                 result = self._tables(operation, params)
             return PROTOCOL.response(OK, json.dumps(result))
-        # moto expects another type in the parameters
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError):  # moto expects another type in the parameters
             return _error_response(ClientError("SerializationException"))
         except ClientError as error:
             return _error_response(error)
@@ -78,12 +75,10 @@ class Moto:
             raise not_installed(error, "local") from error
 
         class Handler(DynamoHandler):
-            # In place of moto's own backend, which all harnesses of this process would share.
-            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)
+            dynamodb_backend = DynamoDBBackend(REGION, ACCOUNT)  # moto's own is of the process
 
         self._handler = Handler
-        # moto checks a condition and then writes: no other operation may run in between
-        self._lock = Lock()
+        self._lock = Lock()  # moto checks a condition, and then writes
         for table in tables:
             self("CreateTable", table)
 

@@ -68,8 +68,7 @@ def _create(file: Path) -> None:
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as draft_file:
             draft_file.write(json.dumps(content, indent=2) + "\n")
-        # the file gets its name when it is complete, so no harness reads half a key
-        os.link(draft, file)
+        os.link(draft, file)  # complete when it gets its name, so no harness reads half a key
     except FileExistsError:
         pass  # another harness was faster: its key is the project's
     finally:

@@ -30,9 +30,9 @@ MAX_REQUEST = 1024 * 1024  # bytes of a request's body
 MAX_CIPHERTEXT = 6144  # bytes: "CiphertextBlob … Maximum length of 6144"
 MAX_CONTEXT = 8192  # characters of an encryption context as JSON
 KEY_ID_BYTES = 36  # a ciphertext of moto begins with the id of its key
-# the operations that use a key, and fail with a disabled one
+# The operations that use a key, and fail with a disabled one.
 CRYPTOGRAPHIC = frozenset({"Encrypt", "Decrypt", "ReEncrypt", "GenerateDataKey", "GenerateDataKeyWithoutPlaintext"})
-# the parameters with an encryption context: names and texts that Decrypt must repeat as Encrypt had them
+# The parameters with an encryption context: names and texts that Decrypt must repeat as Encrypt had them.
 CONTEXT_PARAMETERS = ("EncryptionContext", "SourceEncryptionContext", "DestinationEncryptionContext")
 PROTOCOL = Protocol("kms", "TrentService.", "1.1")
 
@@ -47,11 +47,7 @@ class KmsError(Exception):
 
 
 class KmsApi:
-    """Answers KMS requests with one existing key.
-
-    Attributes:
-        arn: the ARN of the key.
-    """
+    """Answers KMS requests with one existing key, whose ARN is `arn`."""
 
     def __init__(self, stored: StoredKey) -> None:
         """Give moto the key.
@@ -66,8 +62,7 @@ class KmsApi:
             raise not_installed(error, "local") from error
 
         class Response(KmsResponse):
-            # In place of moto's own backend, which all harnesses of this process would share.
-            kms_backend = KmsBackend(REGION, ACCOUNT)
+            kms_backend = KmsBackend(REGION, ACCOUNT)  # moto's own is of the whole process
 
         self._backend = Response.kms_backend
         self._response = Response
@@ -161,7 +156,7 @@ def _for_moto(params: JSONObject) -> JSONObject:
     changed = dict(params)
     for name in CONTEXT_PARAMETERS:
         if params.get(name):
-            # one text, because moto joins several
+            # One text, because moto joins several.
             changed[name] = {"": json.dumps(params[name], sort_keys=True)}
     if params.get("KeyId"):
         changed["KeyId"] = str(params["KeyId"]).rpartition(":key/")[2]  # the id of an ARN

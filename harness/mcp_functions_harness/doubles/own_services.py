@@ -17,8 +17,7 @@ from mcp_functions_harness.problems import not_installed
 
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")
-# Our server writes them itself.
-HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}
+HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}  # our server writes them
 TYPES = ("AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret")
 QUEUE_ATTRIBUTES = ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod", "FifoQueue")
 UNSET = "local"  # the value of a secret that a deployment generates

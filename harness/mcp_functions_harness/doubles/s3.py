@@ -20,8 +20,7 @@ from mcp_functions_harness.loopback import HttpRequest, HttpResponse
 BlobFault: TypeAlias = Literal["throttled", "lost", "late", "denied"] | None
 
 MAX_OBJECT = 8 * 1024 * 1024  # bytes; the largest objects are tokens of 4 MiB
-# the error, and its reason, that the toolkit's S3 client raises
-FAULTS: dict[str, tuple[type[McpError], str]] = {
+FAULTS: dict[str, tuple[type[McpError], str]] = {  # the S3 client's error, and its reason
     "throttled": (TemporarilyUnavailable, "blobs:SlowDown"),
     "lost": (TemporarilyUnavailable, "blobs:InternalError"),
     "denied": (Misconfigured, "blobs:AccessDenied"),

@@ -83,11 +83,7 @@ class StoredTable:
             self._tables("PutItem", {"TableName": name, "Item": item})
 
     def __call__(self, operation: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run one operation, and copy the item that it has written into the file.
-
-        Raises:
-            ClientError: the operation fails; the error has AWS's code.
-        """
+        """Run one operation, and copy the item that it has written into the file."""
         result = self._tables(operation, params)
         if operation in WRITES and params["TableName"] == self._name:
             key = {"key": (params.get("Item") or params["Key"])["key"]}

@@ -15,8 +15,7 @@ from mcp_functions_harness.problems import Problem
 from mcp_functions_harness.verification.stack import ENDPOINT
 
 BUILD = Path(".aws-sam/build/template.yaml")
-# where the project's Makefile installs it; its variable SAM may name another
-OWN_SAM = Path(".venv-sam/bin/sam")
+OWN_SAM = Path(".venv-sam/bin/sam")  # where the project's Makefile installs it
 QUIET = ("--no-confirm-changeset", "--no-progressbar")
 NO_FILES = {"AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, "SAM_CLI_TELEMETRY": "0"}
 

@@ -47,20 +47,16 @@ def signing(
     port: int = 0,
     before: Callable[[bytes], object] = lambda _body: None,
 ) -> Iterator[str]:
-    """Serve the API at the root of a free port for a block, and yield the URL for MCP clients.
+    """Serve the API at the root of a port (0: any free one) for a block, and yield the URL for MCP clients.
 
-    Args:
-        target: the emulator.
-        endpoint: the output Endpoint of the stack, whose host the requests are signed for.
-        caller: whose signature each request gets; None: none.
-        port: the port; 0 for any free one.
-        before: called with the body of each request, before it is sent.
+    Requests are signed by the caller, if there is one, for the host of the stack's output `endpoint`. `before` gets the
+    body of each request before it is sent.
     """
     address = urlsplit(endpoint)
 
     def answer(request: HttpRequest) -> HttpResponse:
         before(request.body or b"")
-        # a caller with credentials of its own, such as a token, is not signed for
+        # A caller with credentials of its own, such as a token, is not signed for.
         signs = caller if not request.header("authorization") else None
         return forward(target, address.netloc, _signed(request, address.netloc, signs) if signs else request)
 

@@ -23,8 +23,7 @@ def main(arguments: list[str]) -> int:
         return 2
     for patch in PATCHES:
         patch.apply()
-    # after the patches
-    from ministack.app import main as serve
+    from ministack.app import main as serve  # after the patches
 
     sys.argv[1:] = []
     serve()

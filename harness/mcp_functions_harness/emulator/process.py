@@ -18,8 +18,7 @@ LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 DOMAIN = f"{REGION}.amazonaws.com"  # of the hosts that MiniStack answers for
-# MiniStack's administrator
-ROOT_KEY = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
+ROOT_KEY = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}  # of the administrator
 START_SECONDS = 60
 STOP_SECONDS = 20
 
@@ -68,7 +67,6 @@ def running(python: Path, variables: Mapping[str, str] | None = None) -> Iterato
 
 
 def _settings(folder: str, port: int) -> dict[str, str]:
-    """Return MiniStack's own environment variables."""
     return {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": folder,

@@ -53,8 +53,7 @@ def describe(token: str) -> dict[str, Any]:
     _salt, _commitment, chunks = split(parsed.message)  # each chunk ends with a tag
     return {
         "born": parsed.wrapped_key.born,  # when the data key was made, in unix seconds
-        # which KMS key wraps the data key: a hash of its ARN
-        "kek": parsed.wrapped_key.kek_hint.hex(),
+        "kek": parsed.wrapped_key.kek_hint.hex(),  # of the KMS key that wraps it: a hash of its ARN
         "key": key_name(parsed.wrapped_key.encrypted),  # the name of the data key
         "payload_bytes": len(chunks) - ceil(len(chunks) / SEALED_CHUNK_BYTES) * TAG_BYTES,
         "chars": len(token),

@@ -23,8 +23,7 @@ from mcp_functions_harness.loopback import start_server
 from mcp_functions_harness.problems import Problem
 
 ARN_PARTS = 6  # arn:partition:kms:region:account:key/id
-# the stage and the generation of the harness
-STAGE = "local"
+STAGE = "local"  # the stage and the generation of the harness
 GENERATION = "1"
 FOR_EVER = 100 * 366 * 86_400  # 100 years in seconds
 

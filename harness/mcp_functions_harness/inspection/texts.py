@@ -9,8 +9,7 @@ from mcp_functions.seal.request_state import MAX_ROUNDS
 
 UNITS = ((86_400, "days"), (3600, "h"), (60, "min"))  # seconds of a unit, longest first
 
-# every reason to refuse a requestState, with its explanation for an operator
-WHY: dict[str, str] = {
+WHY: dict[str, str] = {  # each reason to refuse a requestState, explained to an operator
     "prefix": "it does not start with ks1.: another toolkit or codec made it",
     "length": f"it has more than {MAX_CHARS} characters (unless MCP_MAX_STATE_CHARS is higher)",
     "encoding": "a character was changed, added or lost on its way: it is not canonical base64url",

@@ -135,7 +135,7 @@ class Issuer:
         parameters = read_parameters(request.target.partition("?")[2])
         client = parameters.get("client_id", "")
         redirect_uri = parameters.get("redirect_uri", "")
-        # the error is shown here, and not sent to an unknown URI
+        # The error is shown here, and not sent to an unknown URI.
         if not self._grants.knows(client, redirect_uri):
             raise OAuthError(
                 code="invalid_request", description="client_id and redirect_uri are not those of a registered client"
@@ -213,7 +213,6 @@ def _read_form(request: HttpRequest) -> dict[str, str]:
 
 
 def _login_page(parameters: Mapping[str, str]) -> HttpResponse:
-    """Make the page that asks who signs in."""
     inputs = ""
     for name, value in parameters.items():
         inputs += f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">'

@@ -21,8 +21,7 @@ from mcp_functions.oauth.provider import challenge
 T = TypeVar("T")
 
 CODE_SECONDS = 60.0  # how long a code is valid
-# how many clients, codes and refresh tokens each are kept, so that no client fills the memory
-MAX_ENTRIES = 1000
+MAX_ENTRIES = 1000  # clients, codes and refresh tokens each, so that no client fills the memory
 
 
 @dataclass(frozen=True)

@@ -51,12 +51,10 @@ def _hide_toolkit_frames(trace: traceback.TracebackException) -> None:
     while current is not None:
         current.stack = traceback.StackSummary.from_list(_without_runs(_author_frames(current)))
         context = current.__context__
-        # an exception inside the toolkit or a library, which it has handled
-        if context and not _has_author(context):
+        if context and not _has_author(context):  # the toolkit or a library has handled it
             current.__context__ = None
         cause = current.__cause__
-        # a library's reason: its text says more than its frames
-        if cause and not _has_author(cause):
+        if cause and not _has_author(cause):  # a library's: its text says more than its frames
             cause.stack = traceback.StackSummary()
             cause.__cause__ = cause.__context__ = None
         current = cause or current.__context__
@@ -89,8 +87,7 @@ def _author_frames(trace: traceback.TracebackException) -> list[traceback.FrameS
 def place(error: BaseException, folder: Path) -> str:
     """Return where the code of a function failed, "functions/add/app.py:12"; "" if outside the project's files."""
     root = folder.parent.parent.resolve()
-    # no frame is in the file that cannot be read
-    if isinstance(error, SyntaxError) and error.filename:
+    if isinstance(error, SyntaxError) and error.filename:  # no frame is in that file
         places = [(error.filename, error.lineno)]
     else:
         places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]

@@ -49,11 +49,7 @@ class Function:
 
 
 class Functions(AbstractContextManager["Functions", None]):
-    """The loaded functions.
-
-    Attributes:
-        by_folder: each function by the name of its folder.
-    """
+    """The loaded functions; `by_folder` has each by the name of its folder."""
 
     def __init__(self, directory: Path, *, without: frozenset[str] = frozenset()) -> None:
         """Find and import every function of a directory, without those of some folders.
@@ -107,8 +103,7 @@ class Functions(AbstractContextManager["Functions", None]):
 
 def _load_handler(folder: Folder, app: Path) -> EntryPoint:
     path = _short_path(app)
-    # so that the module sees the function's environment variables
-    token = running_function.set(app.parent.name)
+    token = running_function.set(app.parent.name)  # so the module sees the function's variables
     try:
         module = folder.load("app")
     except (Exception, SystemExit) as error:  # the author's module may raise anything
@@ -153,7 +148,7 @@ def why_not_loaded(error: BaseException, app: Path) -> str:
     if place and place not in summary:
         text += f" ({place})"
     remedy = failures.remedy(error)
-    # `Folder` says there what to do
+    # `Folder` says there what to do.
     if isinstance(error, ModuleNotFoundError) and "on Lambda" not in summary:
         remedy = f"a package belongs in {_short_path(app.with_name('requirements.txt'))}, shared code in {COMMON}/"
     return f"{text}; {remedy}" if remedy else text

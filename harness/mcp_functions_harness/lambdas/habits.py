@@ -22,10 +22,8 @@ CONTEXT_NAMES = ("ctx", "context")
 DECORATORS = ("tool", "prompt", "resource")
 CAPABILITIES = ("Elicit", "Step", "Sample", "ListRoots", "Progress", "Log")
 AWAITED = "wait"  # the method of a capability that is awaited: `await step.wait(…)`
-# of FastMCP and of the official SDK
-FORM_KEYWORDS = ("response_type", "schema", "requested_schema")
-# the method of a Context -> its capability, and the call that works here
-OF_CONTEXT = {
+FORM_KEYWORDS = ("response_type", "schema", "requested_schema")  # of FastMCP and the official SDK
+OF_CONTEXT = {  # the method of a Context -> its capability, and the call that works here
     "elicit": ("elicit: Elicit", 'elicit("key", "Which seat?", Form)'),
     "elicit_url": ("elicit: Elicit", 'elicit.url("key", "Please sign in.", url)'),
     "sample": ("sample: Sample", 'sample("key", "Sum up …", max_tokens=100)'),
@@ -37,8 +35,7 @@ OF_CONTEXT = {
     "get_state": ("step: Step", 'step("key", function): no memory lasts from one round to the next'),
     "set_state": ("step: Step", 'step("key", function): no memory lasts from one round to the next'),
 }
-# what injects a value in FastMCP, FastAPI and the official SDK -> the parameter that does it here
-INJECTED = {
+INJECTED = {  # what injects a value elsewhere -> the parameter that does it here
     "Depends": "{name}: Annotated[{type}, Shared({argument})]",
     "Resolve": '{name}: Annotated[{type}, Ask("Which {name}?")]',
     "CurrentContext": "elicit: Elicit, progress: Progress, log: Log",
@@ -115,18 +112,14 @@ def _find(node: ast.AST, module: _Module, scope: Mapping[str, str] | None = None
             yield from _of_definition(node, module)
             inner |= {argument.arg: name for argument in _arguments(node) if (name := _capability(argument))}
         case ast.Await(value=ast.Call(func=called) as call) if _root(called) in inner and _last_name(called) != AWAITED:
-            yield (
-                node.lineno,
-                f"without await: {ast.unparse(call)} returns the value itself, in this round or a later one",
-            )
+            without = f"without await: {ast.unparse(call)}"
+            yield node.lineno, f"{without} returns the value itself, in this round or a later one"
         case ast.Call(func=ast.Attribute(attr=method) as called) if method in OF_CONTEXT:
             root = _root(called)
             if root not in inner and (root in CONTEXT_NAMES or root == "get_context"):
                 capability, example = OF_CONTEXT[method]
-                yield (
-                    node.lineno,
-                    f"there is no Context here: add `*, {capability}` to the parameters, and write {example}",
-                )
+                works = f"add `*, {capability}` to the parameters, and write {example}"
+                yield node.lineno, f"there is no Context here: {works}"
         case ast.Call(func=ast.Name(id=name)) if inner.get(name) == "Elicit":
             yield from _of_question(node)
     for child in ast.iter_child_nodes(node):

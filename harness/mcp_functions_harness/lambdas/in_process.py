@@ -58,8 +58,7 @@ class ResponseSizeTooLarge(Exception):
     """The result is longer than Lambda's limit."""
 
 
-# Lambda's names for these exceptions. For any other, Lambda reports the name of its class.
-ERROR_TYPES = {
+ERROR_TYPES = {  # Lambda's names; for any other exception it reports the name of its class
     MarshalError: "Runtime.MarshalError",
     ResponseSizeTooLarge: "Function.ResponseSizeTooLarge",
     SystemExit: "Runtime.ExitError",
@@ -76,8 +75,7 @@ class InProcess:
 
     def run(self, folder: str, event: bytes) -> Outcome:
         """Call the function of a folder, or with WORKER_SUFFIX its worker; the event is JSON."""
-        # what the call sets in its context ends with the call
-        return copy_context().run(self._call, folder, event)
+        return copy_context().run(self._call, folder, event)  # what the call sets ends with it
 
     def _call(self, folder: str, event: bytes) -> Outcome:
         name = folder.removesuffix(WORKER_SUFFIX)
@@ -92,8 +90,7 @@ class InProcess:
         error_type = None
         try:
             payload = _to_json(self.functions[name].handler(json.loads(event), context))
-        # a function may raise anything, and Lambda goes on
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001 - a function may raise anything
             error_type = ERROR_TYPES.get(type(error), type(error).__name__)
             payload = _error_object(error, error_type, context.aws_request_id)
             shown.append(self._show_traceback(folder, error))

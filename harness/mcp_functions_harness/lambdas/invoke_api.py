@@ -17,8 +17,7 @@ from mcp_functions_harness.lambdas.service import MAX_PAYLOAD, Lambdas, Throttle
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, json_response
 
 PATH = re.compile(r"/2015-03-31/functions/([^/?]+)/invocations(?:\?.*)?")
-# AWS's "FunctionName": a name or an ARN, each with or without a version or alias.
-FUNCTION = re.compile(
+FUNCTION = re.compile(  # AWS's "FunctionName": a name or an ARN, perhaps with a version or alias
     r"(?:(?:arn:aws:lambda:[a-z0-9-]+:)?\d{12}:function:)?"  # an ARN may begin at the account
     r"([A-Za-z0-9_-]+)"  # the function's name
     r"(?::[A-Za-z0-9_$-]+)?"  # a version or an alias, which changes nothing here

@@ -120,8 +120,7 @@ class Folder(MetaPathFinder):
     def _check_relative(self, importing_package: str, level: int) -> None:
         """Refuse a relative import that leaves the packages inside the folder."""
         __tracebackhide__ = True
-        # 0 for app.py, 1 for a package beside it
-        depth = importing_package.removeprefix(self._package).count(".")
+        depth = importing_package.removeprefix(self._package).count(".")  # 0 for app.py
         if level > depth:
             outside = "attempted relative import with no known parent package: Lambda loads app.py without a package"
             raise ImportError(outside)
@@ -158,9 +157,6 @@ class _Loader(SourceFileLoader):
         """Compile the file on each import, and write no bytecode.
 
         SAM would package the bytecode. It may also be older than a file that was saved twice in one second.
-
-        Raises:
-            Habit: a line was written for another library, and cannot work here.
         """
         source = self.get_data(self.path)
         habits.check(source, self.path)

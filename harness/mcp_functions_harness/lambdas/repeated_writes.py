@@ -28,8 +28,7 @@ from mcp_functions_harness.lambdas.own_variables import running_function
 
 MAX_CALLS = 500  # how many calls are remembered
 READING_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
-# The beginnings of AWS's operations that change nothing.
-READING_OPERATIONS = re.compile(
+READING_OPERATIONS = re.compile(  # how AWS's operations begin that change nothing
     "Get|List|Describe|Head|Query|Scan|BatchGet|TransactGet|Select|Search|Lookup|Check|Estimate|Validate|Verify|Preview"
     "|Decrypt|Encrypt|Sign|GenerateDataKey|GenerateMac|GenerateRandom|Assume|Converse|Retrieve|Detect|Translate"
 )
@@ -47,7 +46,7 @@ class RepeatedWrites:
 
     def __init__(self) -> None:
         """Remember no call yet."""
-        # flow -> write -> its first round
+        # Flow -> write -> its first round.
         self._calls: OrderedDict[str, dict[tuple[str, str], int]] = OrderedDict()
         self._told: set[tuple[str, str]] = set()
         self._lock = Lock()
@@ -77,21 +76,15 @@ class RepeatedWrites:
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Take an event of Python's audit hooks (`sys.addaudithook`)."""
-        if event == "open":
+        if event == "open" and running_function.get():
             path, mode, flags = arguments
             writes = any(letter in mode for letter in "wax+") if isinstance(mode, str) else bool(flags & WRITING_FLAGS)
-            if (
-                writes
-                and isinstance(path, str | os.PathLike)
-                and running_function.get()
-                and os.fspath(path) != os.devnull
-            ):
+            if writes and isinstance(path, str | os.PathLike) and os.fspath(path) != os.devnull:
                 self._note_file(os.fspath(path))
         elif event == "http.client.send" and running_function.get():
             connection, data = arguments
-            request = (
-                re.match(rb"([A-Z]+) (\S+) HTTP/1", bytes(data[:2000])) if isinstance(data, bytes | bytearray) else None
-            )
+            sent = bytes(data[:2000]) if isinstance(data, bytes | bytearray) else b""
+            request = re.match(rb"([A-Z]+) (\S+) HTTP/1", sent)
             if request:
                 self._note_request(request[1].decode(), f"{connection.host}{urlsplit(request[2].decode()).path}")
 
@@ -122,7 +115,7 @@ class RepeatedWrites:
             if owner is not None and not hasattr(owner.send, "hears_writes"):
                 owner.send = self._heard(owner.send, lambda request: (request.method, request.url))
         session = getattr(sys.modules.get("aiohttp"), "ClientSession", None)
-        # every method calls it
+        # Every method calls it.
         if session is not None and not hasattr(session._request, "hears_writes"):  # noqa: SLF001
             session._request = self._heard(session._request, lambda method, url: (method, url))  # noqa: SLF001
 
@@ -151,8 +144,7 @@ def heard() -> RepeatedWrites:
 
 def _frames() -> Iterator[FrameType]:
     """Yield the frames from the caller outwards, without those of this module."""
-    # `inspect.stack` would read every file
-    frame: FrameType | None = sys._getframe()  # noqa: SLF001
+    frame: FrameType | None = sys._getframe()  # noqa: SLF001 - `inspect.stack` reads every file
     while frame is not None:
         if frame.f_code.co_filename != __file__:
             yield frame

@@ -48,8 +48,7 @@ class Watcher(Protocol):
         """Show the progress of a running call: `progress` and `total` of MCP."""
 
 
-# runs a function, by its folder, with an event as JSON
-Run: TypeAlias = Callable[[str, bytes], Outcome]
+Run: TypeAlias = Callable[[str, bytes], Outcome]  # takes a folder, and an event as JSON
 
 
 class Throttled(Exception):

@@ -33,10 +33,8 @@ PATHS = {
     "envelope": "layers/shared/mcp_functions/seal/envelope.md",
     "sign-in": "layers/shared/mcp_functions/oauth/sign-in.md",
 }
-# a wheel has the files of this folder beside this package
-TOOLKIT = "layers/shared/"
-# in a wheel, the files of the repository to which its pages lead
-HERE = Path(__file__).parent / "pages"
+TOOLKIT = "layers/shared/"  # a wheel has its files beside this package
+HERE = Path(__file__).parent / "pages"  # in a wheel, the files to which its pages lead
 ROOT = HERE if HERE.is_dir() else Path(__file__).parents[3]  # in a clone the repository itself
 FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 
@@ -45,8 +43,7 @@ FENCED = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 class Section:
     """A part of a page: from its heading to the next one that is not below it."""
 
-    # the heading's address, as GitHub makes it
-    anchor: str
+    anchor: str  # the heading's address, as GitHub makes it
     title: str
     text: str
 
@@ -55,10 +52,8 @@ class Section:
 class Page:
     """A page, or another file that a page leads to."""
 
-    # as `mcp-functions docs` has it
-    name: str
-    # in the repository
-    path: str
+    name: str  # as `mcp-functions docs` has it
+    path: str  # in the repository
 
     @property
     def text(self) -> str:
@@ -73,7 +68,7 @@ class Page:
     @property
     def sections(self) -> list[Section]:
         """Its sections, in their order; the first is the whole page."""
-        # spaces in place of code, so that each heading keeps its place
+        # Spaces in place of code, so that each heading keeps its place.
         without_code = FENCED.sub(lambda code: re.sub(r"[^\n]", " ", code[0]), self.text)
         headings = list(re.finditer(r"^(#+) (.*)$", without_code, re.MULTILINE))
         sections = []
@@ -95,7 +90,6 @@ class Page:
         return sections[wanted]
 
 
-# by name, in their order
 PAGES = {name: Page(name, PATHS.get(name, f"docs/{name}.md")) for names in CONTENTS.values() for name in names}
 
 

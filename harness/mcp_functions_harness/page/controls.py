@@ -76,9 +76,8 @@ class Controls:
     def _open(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Decrypt a state, like `mcp-functions open`, with the harness's own key and no other.
 
-        Args:
-            request: has the state, and what is known of the request that sent it: `method`, `target` (a name or a
-                URI), `arguments` and `function` (a folder). Only with `values: true` the result has the user's answers.
+        Beside the state, the request has what is known of the one that sent it: `method`, `target` (a name or a URI),
+        `arguments` and `function` (a folder). Only with `values: true` the result has the user's answers.
         """
         if "target" in request:
             _read_string(request, "target")

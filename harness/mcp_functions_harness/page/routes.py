@@ -119,7 +119,6 @@ class Page:
 
 
 def _refusal(status: int, message: str, *headers: tuple[str, str]) -> HttpResponse:
-    """Make the response to a request that is refused."""
     return json_response(status, {"message": message}, *SECURITY_HEADERS, *headers)
 
 

@@ -70,15 +70,11 @@ ProcessEvent: TypeAlias = Ready | Response | FunctionError | ResponseTooLarge | 
 
 
 class RuntimeApi:
-    """The endpoint in AWS_LAMBDA_RUNTIME_API, for one process.
-
-    Attributes:
-        events: what the process did, in order; the last one is its Exit.
-    """
+    """The endpoint in AWS_LAMBDA_RUNTIME_API, for one process."""
 
     def __init__(self) -> None:
         """Start a server on a free port."""
-        self.events: SimpleQueue[ProcessEvent] = SimpleQueue()
+        self.events: SimpleQueue[ProcessEvent] = SimpleQueue()  # in order; its Exit is the last
         self._tasks: SimpleQueue[Task | None] = SimpleQueue()  # None: the environment has ended
         self._current: Task | None = None  # the task whose result is awaited
         self._loopback = Loopback(max_body=MAX_POSTED)

@@ -88,10 +88,9 @@ class Configurations:
         )
 
     def own_variables(self, directory: Path, folders: Iterable[str]) -> tuple[dict[str, dict[str, str]], list[str]]:
-        """Return the variables that only the template gives to functions, by folder.
+        """Return the variables that only the template gives to functions, by folder, and a line for each missing one.
 
-        Returns:
-            The variables, and a line for each that is missing because only a deployment knows its value.
+        Such a variable is missing because only a deployment knows its value.
         """
         variables: dict[str, dict[str, str]] = {}
         missing: list[str] = []
@@ -99,8 +98,7 @@ class Configurations:
             try:
                 block = self._block(directory / folder, "")
                 of_function, lines = self._variables(block) if block else ({}, [])
-            # the function's block has a condition that only a deployment knows
-            except Problem as problem:
+            except Problem as problem:  # its block has a condition that only a deployment knows
                 of_function, lines = {}, [str(problem)]
             variables[folder] = {name: text_ for name, text_ in of_function.items() if name not in self._harness_values}
             missing += lines

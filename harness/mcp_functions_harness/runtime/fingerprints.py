@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
-# path, nanoseconds of the last change, bytes
-Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]
+Fingerprint: TypeAlias = tuple[tuple[str, int, int], ...]  # path, time in nanoseconds, bytes
 
 
 def of_folder(folder: Path) -> Fingerprint:

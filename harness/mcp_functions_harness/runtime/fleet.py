@@ -97,11 +97,7 @@ class Fleet:
         return True
 
     def _take(self, folder: str) -> Sandbox:
-        """Wait for an environment, idle or new, and note that it is busy.
-
-        Raises:
-            Throttled: the concurrency limit is reached, or no environment was free in time.
-        """
+        """Wait for an environment, idle or new, and note that it is busy."""
         fingerprint = self.launcher.fingerprint(folder)
         deadline = time.monotonic() + WAIT_SECONDS
         with self._lock:

@@ -18,8 +18,7 @@ NO_VALUE = object()  # the value of AWS::NoValue, by which CloudFormation leaves
 KEY_TYPES = ("AWS::KMS::Key", "AWS::KMS::ReplicaKey")
 FUNCTION_TYPES = (FUNCTION, "AWS::Lambda::Function")
 NAME_PROPERTIES = ("FunctionName", "TableName", "BucketName", "QueueName")  # `Ref` returns them
-# the ARNs of resources whose attribute Arn functions may read, with {} for the name
-ARNS = {
+ARNS = {  # of resources whose attribute Arn functions may read, with {} for the name
     "AWS::DynamoDB::Table": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
     "AWS::Serverless::SimpleTable": f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{{}}",
     "AWS::S3::Bucket": "arn:aws:s3:::{}",

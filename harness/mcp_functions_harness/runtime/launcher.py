@@ -27,8 +27,7 @@ from mcp_functions_harness.runtime.sandbox import Sandbox
 from mcp_functions_harness.runtime.watchdog import Watchdog
 
 WORKER_SECONDS = 900  # the timeout of a worker; Lambda allows no longer one
-# A process needs these to find its libraries, its proxy and its certificates.
-FROM_SHELL = (
+FROM_SHELL = (  # for a process to find its libraries, its proxy and its certificates
     "AWS_CA_BUNDLE", "HTTPS_PROXY", "HTTP_PROXY", "LD_LIBRARY_PATH", "PATH", "PYTHONPATH", "REQUESTS_CA_BUNDLE",
     "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR", "http_proxy", "https_proxy",
 )  # fmt: skip
@@ -36,11 +35,7 @@ FROM_SHELL = (
 
 @dataclass(eq=False, kw_only=True)
 class Launcher:
-    """Makes the environments of the functions in a directory.
-
-    Raises:
-        Problem: awslambdaric is not installed.
-    """
+    """Makes the environments of the functions in a directory."""
 
     directory: Path
     settings: Variables  # what a deployment sets (MCP_…), for a function without a block

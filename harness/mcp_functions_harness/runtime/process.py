@@ -19,8 +19,7 @@ from mcp_functions_harness.runtime.api import Exit, ProcessEvent, RuntimeApi
 from mcp_functions_harness.runtime.watchdog import Watchdog, kill_group
 
 EXIT_SECONDS = 5.0  # longest wait for each thread, after the process was killed
-# Longest wait for the output of an ended process. A child that left its process group may keep the pipe open.
-OUTPUT_SECONDS = 2.0
+OUTPUT_SECONDS = 2.0  # longest wait for the last output: a child may keep the pipe open
 
 
 class Process:
@@ -42,14 +41,9 @@ class Process:
         watchdog: Watchdog,
         on_line: Callable[[str], None],
     ) -> None:
-        """Start the process.
+        """Start the process in a folder, with these variables and the address of its Runtime API.
 
-        Args:
-            command: the program and its arguments.
-            folder: the working directory.
-            variables: the environment variables, without the address of the Runtime API.
-            watchdog: kills the process if the harness is killed.
-            on_line: called with each line of the output, in any thread.
+        The watchdog kills it if the harness is killed. `on_line` gets each line of the output, in any thread.
         """
         self.api = RuntimeApi()
         self.output = ProcessOutput(on_line)
@@ -84,8 +78,7 @@ class Process:
     @property
     def peak_memory(self) -> int:
         """The most memory that the process has had, in MB; 0 if unknown. After its end, the last known."""
-        # after its end, the system may give its pid to another process
-        if self._process.returncode is None:
+        if self._process.returncode is None:  # or its pid may be another process's
             kilobytes = _status(self.pid).get("VmHWM", "0 kB").split()[0]
             self._peak_memory = max(self._peak_memory, math.ceil(int(kilobytes) / 1024))
         return self._peak_memory
@@ -171,5 +164,4 @@ def _is_ending(status: Mapping[str, str]) -> bool:
     # proc(5): signals pending for the thread, and for the whole process, as hexadecimal bit sets
     pending = int(status.get("SigPnd", "0"), 16) | int(status.get("ShdPnd", "0"), 16)
     bit_of_sigkill = 1 << (signal.SIGKILL - 1)
-    # a process that has exited has no memory
-    return bool(pending & bit_of_sigkill) or "VmHWM" not in status
+    return bool(pending & bit_of_sigkill) or "VmHWM" not in status  # without memory, it has exited

@@ -22,8 +22,7 @@ OUT_OF_MEMORY = "Runtime.OutOfMemory"
 TIMED_OUT = "Sandbox.Timedout"
 TOO_LARGE = "Function.ResponseSizeTooLarge"
 PLATFORM = frozenset({EXITED, OUT_OF_MEMORY, TIMED_OUT, TOO_LARGE})
-# what the names of the platform's errors begin with
-LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})
+LAMBDA_PREFIXES = frozenset({"Function", "Runtime", "Sandbox"})  # what their names begin with
 
 
 class FailedError(Exception):
@@ -50,8 +49,7 @@ def report(outcome: Outcome, memory_limit: int) -> str:
         parts.append(f"Max Memory Used: {outcome.memory_mb} MB")
     if init is not None:
         parts.append(f"Init Duration: {init:.2f} ms")
-    # Lambda writes no exception of the function into this line
-    if error.partition(".")[0] in LAMBDA_PREFIXES:
+    if error.partition(".")[0] in LAMBDA_PREFIXES:  # Lambda writes no exception here
         parts += _status(error)
     return "\t".join(parts)
 
@@ -111,13 +109,9 @@ def init_failed(milliseconds: float, error: str, phase: str) -> str:
 
 
 def failure(event: api.ProcessEvent | None, request_id: str, timeout: int, *, too_much_memory: bool) -> FailedError:
-    """Return the error for the last event of a process, if that event is no `Response` in time.
+    """Return the error for a process whose last event is no `Response`, or that sent none in time (None).
 
-    Args:
-        event: the last event; None if there was none in time.
-        request_id: Lambda's id of the invocation; "" before an invocation.
-        timeout: seconds that an invocation may take.
-        too_much_memory: whether the process was over its limit.
+    `request_id` is Lambda's id of the invocation; "" before one. The timeout of invocations is in seconds.
     """
     if too_much_memory:
         return _platform_error(OUT_OF_MEMORY, _reason(-signal.SIGKILL), request_id)

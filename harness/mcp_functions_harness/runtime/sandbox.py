@@ -21,8 +21,7 @@ from mcp_functions_harness.runtime.configuration import Configuration
 from mcp_functions_harness.runtime.process import Process
 from mcp_functions_harness.runtime.reports import FailedError
 
-# AWS Lambda Developer Guide, "Lambda execution environment lifecycle": "The Init phase is limited to 10 seconds"
-INIT_SECONDS = 10.0
+INIT_SECONDS = 10.0  # "The Init phase is limited to 10 seconds" (Lambda Developer Guide)
 
 
 class ProcessGoneError(Exception):
@@ -86,8 +85,7 @@ class Sandbox:
             error=error,
             pid=self._process.pid if self._process else None,
             init_milliseconds=self._init_milliseconds,
-            # as Lambda reports it
-            memory_mb=min(self._peak_memory, self.configuration.memory) or None,
+            memory_mb=min(self._peak_memory, self.configuration.memory) or None,  # as Lambda does
         )
         self._init_milliseconds = None
         self._write_end(outcome)
@@ -114,9 +112,6 @@ class Sandbox:
         """Start a process, and return it when its init has ended: then it asks for its first event.
 
         The phase is "init", or "invoke" if the init is a part of the invocation with this id.
-
-        Raises:
-            FailedError: the process did not ask for an event in time, or `end` was called.
         """
         began = time.monotonic()
         with self._lock:
@@ -135,12 +130,7 @@ class Sandbox:
         raise failed
 
     def _run(self, task: api.Task, deadline: float) -> bytes:
-        """Give the process a task, and return the function's response.
-
-        Raises:
-            FailedError: the init or the invocation failed.
-            ProcessGoneError: the process ended before it took the task.
-        """
+        """Give the process a task, and return the function's response."""
         is_first = not self._is_used
         self._is_used = True
         process = self._process
@@ -149,8 +139,7 @@ class Sandbox:
         task.deadline_ms = int((time.time() + deadline - time.monotonic()) * 1000)
         process.api.give(task)
         event = process.next_event(deadline)
-        # from the end of the last invocation, when the process asked for this task
-        while event == api.Ready():
+        while event == api.Ready():  # sent when the last invocation ended
             event = process.next_event(deadline)
         # An idle process may have ended. At the first invocation it has just started, so its own code has ended it.
         if isinstance(event, api.Exit) and not task.is_taken and not is_first:
@@ -163,8 +152,7 @@ class Sandbox:
     def _clean_up(self, process: Process, event: api.ProcessEvent | None, deadline: float) -> None:
         """After a failed invocation, kill the process, unless Lambda would use it again."""
         if isinstance(event, api.ResponseTooLarge):
-            # the runtime client exits after this error, or asks for the next event
-            process.next_event(deadline)
+            process.next_event(deadline)  # the client exits after this error, or asks for the next
         elif self._has_too_much_memory or not isinstance(event, api.FunctionError):
             _kill_and_join(process)
 
@@ -195,7 +183,6 @@ class Sandbox:
         return self._peak_memory > self.configuration.memory
 
     def _write_end(self, outcome: Outcome) -> None:
-        """Write the lines after an invocation."""
         if self._logs_json:
             if self._logs_success or outcome.error:
                 self._write(reports.json_report(outcome, self.configuration.memory))

@@ -23,8 +23,7 @@ NAMES = ("alarms", "table", "bucket", "budget", "dashboard", "stops")
 NEEDED = {"alarms": ("topic",), "budget": ("topic",), "dashboard": ("topic", "alarms"), "bucket": ("table",)}
 ALARMS = "HasAlarms"  # the condition of template.yaml that the alarms have
 UNCHANGED = "template.yaml has all of it"
-# what an author has to do or to know
-NOTES = {
+NOTES = {  # what an author has to do or to know
     "alarms": "Set their topic: mcp-functions set prod AlarmTopic=arn:aws:sns:…",
     "table": "If this stack had another table before: single-use conversations that began there have to start again.",
     "bucket": "Set what it is: mcp-functions set prod BlobBucket=new",

@@ -19,7 +19,7 @@ from mcp_functions_harness.scaffold.template_editor import TemplateEditor
 
 DEPENDENCIES_LAYER = "DependenciesLayer"  # the layer after which it is written
 RESOURCES = "Resources:\n"
-# these read catalog.json and the code of functions, which the commands have not written yet
+# These read catalog.json and the code of functions, which the commands have not written yet.
 CHECKS_OF_OTHER_FILES = (checks.routes.every_folder_is_listed, imports.a_function_finds_on_lambda_what_it_imports)
 BY_HAND = "template.yaml is not as init wrote it, so nothing was written; by hand: {}"
 
@@ -56,11 +56,7 @@ def complete(editor: TemplateEditor, draft: Draft, block: Block, missing: Sequen
 def update(editor: TemplateEditor, draft: Draft, worker_id: str | None, *, has_role: bool = False) -> None:
     """Give a function the tag, the policies and the worker that it needs, and take away what it does not need.
 
-    Args:
-        editor: has the function's block.
-        draft: what the function needs.
-        worker_id: the logical id of the worker that the function has now; None if it has none.
-        has_role: whether the function has a Role of its own.
+    The function may have a worker now, by its logical id, or a Role of its own.
     """
     function_id = draft.logical_id
     if not has_role:  # SAM ignores both beside a Role; the checks read the role

@@ -61,8 +61,7 @@ def take_back(root: Path, names: Iterable[str]) -> None:
     """Remove files that `write` has written, and the folders that are empty then."""
     for name in names:
         path = root / name
-        # it was not written: the disk has an error, or a file is in the place of a folder
-        with suppress(OSError):
+        with suppress(OSError):  # it was not written: the disk failed, or a folder's place is taken
             path.unlink()
         for folder in path.parents:
             if folder == root or not folder.is_dir() or any(each.name != "__pycache__" for each in folder.iterdir()):

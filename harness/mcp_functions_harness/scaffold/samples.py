@@ -11,7 +11,7 @@ from mcp_functions_harness.checks import pascal
 from mcp_functions_harness.checks.iam import KEEP, SEAL
 from mcp_functions_harness.scaffold.files import template
 
-# kind -> the comment on its resource in template.yaml, and its policies: SEAL to ask, KEEP to write to the table
+# Kind -> the comment on its resource in template.yaml, and its policies: SEAL to ask, KEEP to write to the table.
 SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "book_flight": ("a tool that asks where to sit", (SEAL,)),
     "tool": ("a tool that never asks", ()),
@@ -21,8 +21,7 @@ SAMPLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "task": ("a tool whose calls may become tasks", (SEAL, KEEP)),
     "single_use": ("a tool whose rounds run once", (SEAL, KEEP)),
 }
-# the kinds that `new` offers; book_flight is for `init`
-KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")
+KINDS = ("tool", "asking", "prompt", "resource", "task", "single_use")  # that `new` offers
 
 
 @dataclass(frozen=True)

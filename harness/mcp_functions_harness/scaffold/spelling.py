@@ -10,11 +10,9 @@ from mcp_functions_harness.lambdas.functions import FRONT_DOOR
 from mcp_functions_harness.problems import Problem
 
 NAME = re.compile(r"[a-z](?:_?[a-z0-9])*")
-# Characters. The longest name of a Lambda is "<stack>-prod_<name>-worker", and AWS allows 64 characters.
-MAX_NAME = 33
+MAX_NAME = 33  # characters: Lambda allows 64, and the longest name is "<stack>-prod_<name>-worker"
 MAX_STACK = 18
-# names that a function's app.py imports or defines
-RESERVED = {*mcp_functions.__all__, "elicit", "handler"}
+RESERVED = {*mcp_functions.__all__, "elicit", "handler"}  # what an app.py imports or defines
 
 
 def check(name: str) -> None:

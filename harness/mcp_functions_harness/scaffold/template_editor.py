@@ -33,8 +33,7 @@ ITEMS_IN_ONE_LINE = re.compile(
     """,
     re.VERBOSE,
 )
-# the toolkit's own items, which are removed unless they are needed
-OUR_POLICY = re.compile(f"!Ref ({SEAL}|{KEEP})")
+OUR_POLICY = re.compile(f"!Ref ({SEAL}|{KEEP})")  # the toolkit's own, removed unless needed
 OUR_TAG = re.compile(f"{TAG}:.*")
 NO_ITEM = re.compile(r"(?!)")
 
@@ -113,13 +112,9 @@ class TemplateEditor:
         self._set_items(logical_id, "Layers", [f"!Ref {layer}"], NO_ITEM)
 
     def _set_items(self, logical_id: str, name: str, needed: list[str], ours: re.Pattern[str]) -> None:
-        """Write the items of a property.
+        """Write the items that a property needs, first those that it lacks.
 
-        Args:
-            logical_id: the function's logical id.
-            name: the property's name.
-            needed: the items that it must have; missing ones are written first.
-            ours: matches the items that are removed unless they are needed; their comments stay.
+        An item that `ours` matches is removed if it is not needed; its comment stays.
         """
         dash = "" if name == "Tags" else "- "
         span = self._find_property(logical_id, name)

@@ -23,14 +23,11 @@ MAX_PATH = 255
 NAME = re.compile(r"(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?")
 MAX_DESCRIPTION = 1024
 MAX_COMPATIBILITY = 500
-# Characters that a path on some system, or a URI, gives another meaning.
-UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|%#]')
-# "keys prefixed with `io.modelcontextprotocol/` are reserved"
-RESERVED = "io.modelcontextprotocol/"
+UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|%#]')  # have another meaning in a path or URI
+RESERVED = "io.modelcontextprotocol/"  # "keys prefixed with … are reserved"
 SCOPES = f"{OWN_META}scopes"
 HIDE = f"{OWN_META}hide-without-scopes"
-# the table of Python alone: a machine's own differs from the next one's
-GUESSED = MimeTypes(filenames=())
+GUESSED = MimeTypes(filenames=())  # Python's table: each machine's own differs from the next one's
 GUESSED.add_type("text/markdown", ".md")
 GUESSED.add_type("application/yaml", ".yaml")
 GUESSED.add_type("application/yaml", ".yml")
@@ -137,8 +134,7 @@ def _walk(folder: Path, shown: str, complaints: list[str]) -> Iterator[tuple[str
                 continue
             mode = entry.lstat().st_mode
             if stat.S_ISLNK(mode):
-                # a text for the reader, which need not exist
-                target = os.readlink(entry)  # noqa: PTH115
+                target = os.readlink(entry)  # noqa: PTH115 - its target need not exist
                 complaints.append(f"{shown}/{path}: it is a link to {target}: copy the file into the skill")
             elif stat.S_ISDIR(mode):
                 to_visit.append(entry)

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-# A reader of YAML holds all of it in memory, and so does every listing of skills.
-MAX_BYTES = 16_384
+MAX_BYTES = 16_384  # readers of YAML hold all of it in memory, and so does every listing
 MAX_DEPTH = 16
 MAX_INTEGER = 2**53 - 1
 BLOCK = re.compile(r"---[ \t]*\r?\n(?P<yaml>.*?)(?:^)---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -33,12 +32,7 @@ FLOAT = re.compile(
 
 
 class Wrong(Exception):
-    """Something in the frontmatter is wrong.
-
-    Attributes:
-        line: its line in the file, from 1.
-        reason: what is wrong, and how to correct it.
-    """
+    """Something in the frontmatter is wrong: its line in the file, from 1, and the reason, with the remedy."""
 
     def __init__(self, line: int, reason: str) -> None:
         """Keep the line and the reason."""

@@ -15,10 +15,8 @@ from typing import TextIO, TypeAlias
 from mcp_functions_harness.lambdas.own_variables import running_function
 from mcp_functions_harness.terminal.log_lines import TOOLKIT, is_skipped
 
-# writes a function's folder, a line, and its style
-WriteLog: TypeAlias = Callable[[str, str, str], None]
-# They say at INFO where they found credentials, which are the harness's own.
-AWS_CLIENTS = ("boto3", "botocore")
+WriteLog: TypeAlias = Callable[[str, str, str], None]  # takes a folder, a line, and its style
+AWS_CLIENTS = ("boto3", "botocore")  # at INFO they tell of credentials, which are the harness's
 FAILED = "red"  # a style of `rich`
 
 
@@ -29,8 +27,7 @@ class FunctionStream(io.TextIOBase):
         """Write lines of functions with `write_log`, and what is printed outside of functions to `out`."""
         self._write_log = write_log
         self._out = out
-        # starts of lines without an end, by folder and thread
-        self._partial_lines: dict[tuple[str, int], str] = {}
+        self._partial_lines: dict[tuple[str, int], str] = {}  # by folder and thread
 
     def write(self, text: str) -> int:
         """Write complete lines, and keep the start of the next one."""

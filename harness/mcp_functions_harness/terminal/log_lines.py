@@ -22,14 +22,12 @@ PLATFORM_LINES = ("START RequestId: ", "END RequestId: ", "REPORT RequestId: ")
 PLATFORM_FIELDS = {"time", "type", "record"}  # of such a line with LogFormat JSON
 # Part of a line of Lambda's runtime with a long advice to update the runtime, which does not help an author.
 LAMBDA_WARNING = "LAMBDA_WARNING: Unhandled exception"
-# Every line of Lambda's own JSON formatter has these fields.
-LAMBDA_FIELDS = {"timestamp", "level", "requestId"}
+LAMBDA_FIELDS = {"timestamp", "level", "requestId"}  # of every line of Lambda's JSON formatter
 # Every line of a Logger of Powertools has the first four. A person at a terminal needs none of the others.
 POWERTOOLS_FIELDS = {"level", "location", "message", "timestamp"}
 HIDDEN_FIELDS = POWERTOOLS_FIELDS | {"service", "correlation_id", "function_name", "function_memory_size"}
 HIDDEN_FIELDS |= {"function_arn", "function_request_id", "cold_start", "xray_trace_id", "sampling_rate"}
-# `exception` is written below the line
-HIDDEN_FIELDS |= {"exception_name", "exception", "stack_trace"}
+HIDDEN_FIELDS |= {"exception_name", "exception", "stack_trace"}  # written below the line
 
 
 def shown_text(line: str) -> str | None:

@@ -52,8 +52,7 @@ class TextOutput:
         self._bars: dict[str, TaskID] = {}  # the progress bars by function
         self._lock = Lock()  # guards _bars; functions report from several threads
         self._round_lines = RoundLines(show_answers=show_answers)
-        # API Gateway's ids of the last requests
-        self._requests_with_line: deque[str] = deque(maxlen=MAX_REQUESTS)
+        self._requests_with_line: deque[str] = deque(maxlen=MAX_REQUESTS)  # API Gateway's ids
 
     def write(self, text: str, style: str = "") -> None:
         """Write a line of the harness, or several."""
@@ -150,7 +149,6 @@ class JsonOutput:
 
 
 def _write_line(out: TextIO, line: str) -> None:
-    # the reader of a pipe may have ended; functions go on
-    with contextlib.suppress(OSError, ValueError):
+    with contextlib.suppress(OSError, ValueError):  # the reader of a pipe may have ended
         out.write(f"{line}\n")
         out.flush()

@@ -31,8 +31,7 @@ from mcp_functions_harness.terminal.safe_text import safe_line
 
 INTERNAL_ERROR = -32603  # JSON-RPC's code
 SERVER_ERROR = 500  # the first HTTP status that means an error of the server
-# the toolkit's text for a tool that raised by accident
-CRASH_TEXT = "failed unexpectedly. The server's log says why."
+CRASH_TEXT = "failed unexpectedly. The server's log says why."  # of a tool that raised by accident
 MAX_TEXT = 60  # the most characters of a client's text in a line
 
 
@@ -91,7 +90,6 @@ class RoundLines:
 
 
 def _envelope_of(folder: str) -> Envelope:
-    """Return the envelope that opens the states of a function."""
     return unlimited_envelope(KmsKey(os.environ["MCP_KMS_KEYS"]), local_scope(folder), now=time.time)
 
 

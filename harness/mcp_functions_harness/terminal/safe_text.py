@@ -18,12 +18,10 @@ from typing import TextIO, cast
 
 import click
 
-# What a terminal obeys, or what cannot be seen; not the line break and the tab.
-UNSAFE = re.compile(
+UNSAFE = re.compile(  # what a terminal obeys, or nobody sees; not the line break and the tab
     "["
     "\x00-\x08\x0b-\x1f\x7f-\x9f"  # the control characters of ASCII and Latin-1
-    # zero width. The joiners U+200C and U+200D stay: Persian and emoji need them
-    "\xad\u200b\u2060-\u2064\ufeff"
+    "\xad\u200b\u2060-\u2064\ufeff"  # zero width, without the joiners of Persian and emoji
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the direction of text
     "\u2028\u2029"  # separators of lines and paragraphs
     "\u206a-\u206f\ufff9-\ufffb\U000e0000-\U000e007f"  # deprecated formats, annotations and tags
@@ -43,8 +41,7 @@ def safe_line(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    # JSON writes a character above U+FFFF as two units
-    units = match[0].encode("utf-16-be", "surrogatepass")
+    units = match[0].encode("utf-16-be", "surrogatepass")  # as JSON does above U+FFFF
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
@@ -54,8 +51,7 @@ class SafeStream(io.TextIOBase):
     def __init__(self, raw: TextIO) -> None:
         """Write to `raw`."""
         self.raw = raw
-        # takes bytes, which click writes for the completion of a shell
-        self.buffer = SafeBuffer(self)
+        self.buffer = SafeBuffer(self)  # takes bytes: click writes them for a shell's completion
 
     @property
     def encoding(self) -> str:  # type: ignore[override] # click writes past a stream that has none

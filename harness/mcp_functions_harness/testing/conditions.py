@@ -12,14 +12,12 @@ from typing import Any, TypeAlias
 
 from mcp_functions.aws.errors import ClientError
 
-# as in {"N": "7"}
-Attribute: TypeAlias = dict[str, str]
+Attribute: TypeAlias = dict[str, str]  # as in {"N": "7"}
 Item: TypeAlias = dict[str, Attribute]
 
 TERM = re.compile(r"attribute_not_exists\((?P<absent>[#\w]+)\)|(?P<name>[#\w]+) (?P<comparison>=|<=|<) (?P<value>:\w+)")
 PLACEHOLDER = re.compile(r"[#:]\w+")
 COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {"=": eq, "<=": le, "<": lt}
-# the members of a request with a condition
 MEMBERS = {"ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues"}
 
 

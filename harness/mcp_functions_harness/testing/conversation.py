@@ -77,11 +77,9 @@ class Conversation(Transcript):
         self.function = function or self._handler.handlers[0].name
         self._caller = Caller(as_principal(principal), tuple(scopes), cast("ClientCapabilities", capabilities))
         self._moment = moment or (lambda: Moment.at(self._now()))
-        # Each round repeats the method and the params of the call. `_inputs` is what the last round added to them: the
-        # answers and the state.
-        self._method = ""
+        self._method = ""  # of the call; each round repeats it, and its params
         self._params: Params = {}
-        self._inputs: Params = {}
+        self._inputs: Params = {}  # what the last round added to them: the answers and the state
         self._next_id = 1
 
     def __repr__(self) -> str:

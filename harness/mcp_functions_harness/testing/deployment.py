@@ -116,15 +116,10 @@ class _Tables:
     def reset(self) -> None:
         """Begin again, with empty tables."""
         self._toolkits_table = MemoryTable(environment.TABLE)
-        # Importing moto takes long, so the first call makes it.
-        self._moto = cache(lambda: dynamodb.Moto(*self._tables))
+        self._moto = cache(lambda: dynamodb.Moto(*self._tables))  # made late: moto imports slowly
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Answer one request.
-
-        Raises:
-            ClientError: an error, with AWS's code.
-        """
+        """Answer one request; an error is a ClientError with AWS's code."""
         if request.get("TableName") == environment.TABLE:
             return self._toolkits_table(operation, request)
         return self._moto()(operation, request)

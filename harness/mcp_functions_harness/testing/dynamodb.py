@@ -20,8 +20,7 @@ Fault: TypeAlias = Literal["throttled", "lost", "unanswered", "denied"] | None
 OPERATIONS = ("GetItem", "PutItem", "DeleteItem")
 KEY = "key"  # the attribute with the key of an item
 WRONG_KEY = "The provided key element does not match the schema"  # AWS's own message
-# Amazon DynamoDB developer guide, "Constraints"
-MAX_KEY_BYTES = 2048
+MAX_KEY_BYTES = 2048  # Amazon DynamoDB developer guide, "Constraints"
 MAX_ITEM_BYTES = 400 * 1024
 # The faults that a test may choose: AWS's error code, and the HTTP status (0: no response). A lost operation happens,
 # and its response is lost. The others do not happen.
@@ -49,8 +48,7 @@ class MemoryTable:
         self.weather = weather
         self.items: dict[str, Item] = {}
         self.calls: list[str] = []
-        # the item before the last write, for inconsistent reads
-        self._previous: dict[str, Item] = {}
+        self._previous: dict[str, Item] = {}  # before the last write, for inconsistent reads
         self._lock = RLock()
 
     def __call__(self, operation: str, request: Mapping[str, Any]) -> dict[str, Item]:

@@ -47,8 +47,7 @@ def captured_failures() -> Iterator[Failures]:
     thread = get_ident()
 
     def keep_errors(record: logging.LogRecord) -> bool:
-        # `Failures.listen` keeps these lines, which alone have this field
-        is_request_line = hasattr(record, "outcome")
+        is_request_line = hasattr(record, "outcome")  # `Failures.listen` keeps these
         if record.levelno >= logging.ERROR and record.thread == thread and not is_request_line:
             failures.lines.append(record.getMessage())
         return True  # every record is logged

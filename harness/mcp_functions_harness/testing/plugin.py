@@ -50,12 +50,7 @@ class Collecting:
             self._is_collecting = False
 
     def told(self, app: Path, error: Exception) -> Exception:
-        """Return the exception for pytest: inside a test it is the module's own.
-
-        Args:
-            app: the function's app.py.
-            error: what the module raised.
-        """
+        """Return the exception for pytest of what an app.py raised: inside a test it is the module's own."""
         if not self._is_collecting or isinstance(error, pytest.Collector.CollectError):
             return error
         from mcp_functions_harness.lambdas import failures
@@ -78,8 +73,7 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
         if report.failed:
             report.sections += [("the conversation" if len(talks) == 1 else "a conversation", text) for text in talks]
     if call.when == "call" and FAILURES in sys.modules:
-        # also after success: the next test begins with none
-        raised = sys.modules[FAILURES].take_raised()
+        raised = sys.modules[FAILURES].take_raised()  # also after success, for the next test
         if report.failed:
             report.sections += [(f"{name} raised", text) for name, text in raised]
     return report

@@ -26,8 +26,7 @@ INDENT = " " * 5
 ACCEPTED = {"action", "content"}  # the members of an answer that fills in a form
 VERBS = {"decline": "declines", "cancel": "cancels"}
 
-# The conversations of the running test. The pytest plugin reads them.
-_talks: list[Transcript] = []
+_talks: list[Transcript] = []  # of the running test; the pytest plugin reads them
 
 
 def note(talk: Transcript) -> None:
@@ -61,7 +60,6 @@ def _lines(talk: Transcript) -> Iterator[str]:
 
 
 def _answered(answers: Mapping[str, object], open_questions: Questions) -> Iterator[str]:
-    """Yield a line for each answer of the client."""
     for key, answer in answers.items():
         action = str(answer.get("action")) if isinstance(answer, dict) else ""
         said = f"{VERBS[action]} {key}" if action in VERBS else f"answers {key}: {_json(answer)}"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import Event, Response
 
 
-# the end of the text of an AssertionError, if the function had no environment
+# The end of the text of an AssertionError, if the function had no environment.
 NO_DEPLOYMENT = ", and no deployment is around it: the fixture `converse` brings one, or `with deployed():`"
 TASK_IN_PROGRESS = ("working", "input_required")  # the statuses of a task that has not ended
 MAX_QUOTED = 200  # characters of the last message in the text of `check_asked`
@@ -152,10 +152,7 @@ class Transcript:
     def check_asked(self, keys: Collection[str]) -> None:
         """Check that there is something to answer.
 
-        A test may answer open questions. It may also answer earlier ones again, to see what the function does.
-
-        Args:
-            keys: the keys of the questions to answer; empty for all open ones.
+        A test may answer open questions (all of them, without keys), and earlier ones again.
 
         Raises:
             AssertionError: nothing was asked, or not this; the text has the open questions, or the last message.

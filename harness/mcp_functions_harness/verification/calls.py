@@ -56,16 +56,10 @@ class Calls:
         folders_of_tools = project.get("functions", {}).get("tools", {})
         folders_with_tasks = project.get("tasks", ())
         self._tools_with_tasks = {name for name, folder in folders_of_tools.items() if folder in folders_with_tasks}
-        # the calls that became tasks, each with the result that named its task
-        self._task_calls: list[tuple[Call, ResultObject]] = []
+        self._task_calls: list[tuple[Call, ResultObject]] = []  # each with what names its task
 
     def check_conversation(self) -> str:
-        """Call every tool that the user named. If none asks a question, call others until one does.
-
-        Raises:
-            Failed: a call was refused, or the state of a round was not accepted.
-            Skipped: no call asked.
-        """
+        """Call every tool that the user named. If none asks a question, call others until one does."""
         texts = [self._run_conversation(call) for call in self._named_calls()]
         asked = [text for text in texts if text]
         if asked:
@@ -77,12 +71,7 @@ class Calls:
         raise Skipped(f"no resource, prompt or read-only tool asks a question; {NAME_A_TOOL}")
 
     def check_task(self) -> str:
-        """Follow a task to its end.
-
-        Raises:
-            Failed: the task failed, or did not end in time.
-            Skipped: the server has no tasks, or no call became one.
-        """
+        """Follow a task to its end."""
         discovered = self._server.exchange("server/discover", {}).result or {}
         if EXTENSION_TASKS not in discovered.get("capabilities", {}).get("extensions", {}):
             raise Skipped("the server has none")
@@ -126,14 +115,7 @@ class Calls:
         return calls[:MAX_CALLS]
 
     def _run_conversation(self, call: Call) -> str:
-        """Make a call, and answer its questions to the end.
-
-        Returns:
-            What was seen; "" if the call asked nothing, or became a task.
-
-        Raises:
-            Failed: the server did not accept a state, or refused the call.
-        """
+        """Make a call, answer its questions to the end, and return what was seen; "" if it asked none or is a task."""
         rounds = 1
         response = self._send(call, {})
         while response.questions is not None and rounds < MAX_ROUNDS:
@@ -191,8 +173,7 @@ class Calls:
         self._server.told = check_deadline
         try:
             result = self._server.follow(task, self._answer)
-        # the last two: no response, or one that is not JSON-RPC
-        except (Refused, OSError, ValueError) as error:
+        except (Refused, OSError, ValueError) as error:  # the last two: no JSON-RPC response
             raise Failed(f"the task of {call} did not complete: {error}") from error
         if result.get("isError"):
             raise Failed(f"the task of {call} reported a tool error")

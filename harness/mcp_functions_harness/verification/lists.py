@@ -18,17 +18,11 @@ from mcp_functions_harness.verification.server import Server
 
 Lists = dict[str, list[ListEntry]]  # each list by its name in the catalog, e.g. "tools"
 MAX_PAGES = 100  # pages of one list that are read
-# "tools" -> "tools/list"
 METHODS: Mapping[str, str] = {list_name: method for method, list_name in LIST_METHODS.items()}
 
 
 def check_lists(server: Server, project: Catalog) -> str:
-    """Check that the endpoint lists what the catalog has.
-
-    Raises:
-        Failed: the lists differ, or the endpoint does not answer.
-        Skipped: there is no catalog here.
-    """
+    """Check that the endpoint lists what the catalog has."""
     _require_catalog(project)
     differences = catalog.differences(project, _with_lists(project, read(server, LIST_NAMES)))
     if differences:
@@ -39,12 +33,7 @@ def check_lists(server: Server, project: Catalog) -> str:
 
 
 def check_functions(server: Server, project: Catalog) -> str:
-    """Check that each function answers at its own route, and lists its part of the catalog.
-
-    Raises:
-        Failed: a list differs, or a function does not answer.
-        Skipped: there is no catalog here.
-    """
+    """Check that each function answers at its own route, and lists its part of the catalog."""
     _require_catalog(project)
     complaints = []
     for folder in folders(project):
@@ -107,7 +96,6 @@ def _lists_of(project: Catalog) -> Lists:
 
 
 def _with_lists(project: Catalog, lists: Lists) -> Catalog:
-    """Return a catalog with other lists."""
     return cast("Catalog", {**project, **lists})
 
 

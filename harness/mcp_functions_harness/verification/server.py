@@ -22,7 +22,7 @@ from mcp_functions_harness.problems import Problem, first_line
 from mcp_functions_harness.verification.options import Access
 from mcp_functions_harness.verification.report import Failed, Skipped
 
-# the HTTP status that a caller without credentials gets in each mode
+# The HTTP status that a caller without credentials gets in each mode.
 STATUSES: dict[AuthMode, int] = {"none": 200, "jwt": 401, "oauth": 401, "iam": 403}
 REGION = re.compile(r"\.execute-api\.([a-z0-9-]+)\.")  # the Region in a URL of API Gateway
 CAPABILITIES: ClientCapabilities = {**messages.EVERYTHING, "extensions": {EXTENSION_TASKS: {}}}

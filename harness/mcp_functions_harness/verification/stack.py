@@ -64,11 +64,7 @@ class Stack:
         return {environment.get("Variables", {}).get(name, "") for environment in environments} - {""}
 
     def check(self, mode: str) -> str:
-        """Check that the stack is complete, and that its functions are set to the mode that the API enforces.
-
-        Raises:
-            Failed: a deployment has not ended well, or MCP_AUTH_MODE of a function is another mode.
-        """
+        """Check that the stack is complete, and that MCP_AUTH_MODE of its functions is the mode of the API."""
         if self._status not in COMPLETE:
             raise Failed(f"its status is {self._status}")
         broken = [name for name, function in self._functions.items() if function.get("State") == "Failed"]
@@ -83,9 +79,6 @@ class Stack:
         """Check that each function has its log group, and that a request of this run has its line in one.
 
         The id is API Gateway's, or "". The run `began` in unix seconds. The line may take some `seconds`.
-
-        Raises:
-            Failed: a group or the line is missing.
         """
         logs: Any = self._session.client("logs")
         configured = {name: function.get("LoggingConfig", {}) for name, function in self._functions.items()}
@@ -105,12 +98,7 @@ class Stack:
         return f"{comma_list(needed)}, with the line of request {request_id}"
 
     def check_alarms(self) -> str:
-        """Check that alarms exist, have an action, have metrics that are counted, and are not raised.
-
-        Raises:
-            Failed: an alarm, its metric or its action is missing, or an alarm is raised.
-            Skipped: the stack has no alarms.
-        """
+        """Check that alarms exist, have an action, have metrics that are counted, and are not raised."""
         names = [name for resource_type in ALARMS for name in self._names[resource_type]]
         if not names:
             raise Skipped("the stack has none: mcp-functions add alarms, and set AlarmTopic")

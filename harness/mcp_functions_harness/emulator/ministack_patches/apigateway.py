@@ -8,8 +8,7 @@ from .patch import Patch, module, rewrite
 
 SERVICE = "services.apigateway"
 PROVISIONERS = "services.cloudformation.provisioners"
-# other members of a path are methods in lower case
-METHODS = {"x-amazon-apigateway-any-method": "ANY"}
+METHODS = {"x-amazon-apigateway-any-method": "ANY"}  # the others are methods in lower case
 SIGNED = "awsSigv4"  # the value of x-amazon-apigateway-authtype for AWS_IAM
 
 

@@ -26,8 +26,7 @@ BOOTSTRAP = """#!/bin/sh
 exec "{python}" -S -c 'import names, runpy; runpy.run_module("awslambdaric", run_name="__main__")' "$_HANDLER"
 """
 NAMES = Path(__file__).parent.parent / "names.py"
-# what leads a function to the front in the place of AWS's hosts
-PASSED_ON = ("SSL_CERT_FILE", "EMULATOR_TLS_PORT")
+PASSED_ON = ("SSL_CERT_FILE", "EMULATOR_TLS_PORT")  # lead to the front in place of AWS's hosts
 _unpacking = threading.Lock()
 
 
@@ -79,7 +78,7 @@ class _Environments:
         zips = [zipped for one in config.get("Layers", ()) if (zipped := self.service._resolve_layer_zip(one))]
         return {
             **kept,
-            # the keys of the role, and the endpoint, which MiniStack's own variables name too
+            # The keys of the role, and the endpoint, which MiniStack's own variables name too.
             **{name: made[name] for name in made if name.startswith("AWS_") and name not in set_by_template},
             "PYTHONPATH": os.pathsep.join([folder, *map(self._layer, reversed(zips)), str(self._own)]),
             "PATH": "/usr/local/bin:/usr/bin:/bin",
