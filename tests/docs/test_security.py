@@ -1,4 +1,4 @@
-"""The page "Security", its runbooks and the attacks on the sign-in: quotations are exact, the names in them exist, and the code runs."""
+"""The page "Security", its runbooks, the attacks on the sign-in: quotations are exact, names exist, the code runs."""
 
 from __future__ import annotations
 

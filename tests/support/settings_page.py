@@ -20,21 +20,26 @@ Functions read these environment variables at their first event. `template.yaml`
 need. A wrong value refuses every request, and the log names the variable. Each name leads to a page about it.
 `python -m tests.support.settings_page` writes this page.
 """
-SIGN_IN = """The sign-in front, `functions/oauth`, reads [more](../layers/shared/mcp_functions/oauth/sign-in.md#4-settings).
+SIGN_IN = """The sign-in front, `functions/oauth`, reads
+[more](../layers/shared/mcp_functions/oauth/sign-in.md#4-settings).
 """
+
 
 def written() -> str:
     """Return the text of the page."""
     return "\n".join([HEAD, _table(Settings), SIGN_IN])
 
+
 def _table(settings: type) -> str:
     lines = ["| variable | default | what it decides |", "|---|---|---|", *map(_line, rows(settings).values())]
     return "\n".join(lines) + "\n"
+
 
 def _line(row: Setting[Any]) -> str:
     default = {True: "on", False: "off"}.get(row.default) if isinstance(row.default, bool) else row.default or ""
     shown = f"`{default}`" if default != "" else ""
     return f"| [`{row.variable}`]({row.page}.md) | {shown} | {row.about} |"
+
 
 def contract() -> str:
     """Return the text of the contract. A person decides who requires a variable, and in which modes it is set."""
@@ -47,6 +52,7 @@ def contract() -> str:
         for row, reader in table
     }
     return json.dumps(told, indent=2, ensure_ascii=False) + "\n"
+
 
 if __name__ == "__main__":
     PAGE.write_text(written(), encoding="utf-8")
