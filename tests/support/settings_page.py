@@ -17,30 +17,28 @@ CONTRACT = PAGE.with_name("contract.json")
 HEAD = """# Settings
 
 Functions read these environment variables at their first event. `template.yaml` sets those that most deployments
-need. A wrong value refuses every request, and the log names the variable. The table in the code makes this page:
-`python -m tests.support.settings_page`.
+need. A wrong value refuses every request, and the log names the variable. Each name leads to a page about it.
+`python -m tests.support.settings_page` writes this page.
+"""
+SIGN_IN = """The sign-in front, `functions/oauth`, reads
+[more](../layers/shared/mcp_functions/oauth/sign-in.md#4-settings).
 """
 
 
 def written() -> str:
     """Return the text of the page."""
-    parts = [HEAD, _table(Settings), "Only the sign-in front, `functions/oauth`, reads these:\n", _table(OAuthSettings)]
-    return "\n".join(parts)
+    return "\n".join([HEAD, _table(Settings), SIGN_IN])
 
 
 def _table(settings: type) -> str:
-    lines = [
-        "| variable | default | what it decides | page |",
-        "|---|---|---|---|",
-        *map(_line, rows(settings).values()),
-    ]
+    lines = ["| variable | default | what it decides |", "|---|---|---|", *map(_line, rows(settings).values())]
     return "\n".join(lines) + "\n"
 
 
 def _line(row: Setting[Any]) -> str:
     default = {True: "on", False: "off"}.get(row.default) if isinstance(row.default, bool) else row.default or ""
     shown = f"`{default}`" if default != "" else ""
-    return f"| `{row.variable}` | {shown} | {row.about} | [{row.page}]({row.page}.md) |"
+    return f"| [`{row.variable}`]({row.page}.md) | {shown} | {row.about} |"
 
 
 def contract() -> str:
