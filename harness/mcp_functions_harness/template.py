@@ -142,7 +142,7 @@ def parse(source: str) -> Template:
     # An entry of another form is no resource: `Fn::ForEach` has a list.
     resources = {name: entry for name, entry in written.items() if isinstance(entry, dict)}
     for resource in resources.values():
-        resource["Type"] = str(resource.get("Type"))
+        resource["Type"] = str(resource.get("Type") or "")
         resource["Properties"] = resource.get("Properties") or {}
     complete: Any = {**parsed, **sections, "Resources": resources}
     template: Template = complete

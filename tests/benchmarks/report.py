@@ -41,22 +41,23 @@ def markdown(results: Results) -> str:
 
 def summary(results: Results) -> str:
     """Write what the page shows: the targets, a table of cold starts and one of warm calls. DATA has everything."""
-    cold, warm = (_overview(results, start) for start in ("cold", "warm"))
-    parts = [*cold, *warm, *_crowds(results), *_absent(results)]
+    starts = ("Cold", "Cold in Lambda's runtime client", "Warm")
+    tables = (one for start in starts for one in _overview(results, start))
+    parts = [*tables, *_crowds(results), *_absent(results)]
     folded = [f"<details>\n<summary>{FOLDED}</summary>", *parts, "</details>"]
     return "\n\n".join([about(results), promises(results), *folded])
 
 
 def _overview(results: Results, start: str) -> Iterator[str]:
     """Write one table of all cases with this start: a row for each contender, a column for each call."""
-    columns = {name: title for name, title in TABLES.items() if title.lower().startswith(start)}
+    columns = {name: title for name, title in TABLES.items() if title.startswith(f"{start}: ")}
     cells: dict[str, dict[str, str]] = {}
     for case in CASES:
         if case.table in columns:
             for title, cpu, *_more, ratio in _rows(results, case, _first(case.table)):
                 cells.setdefault(title, {})[case.table] = f"{cpu} ({ratio})" if ratio else cpu
     if cells:
-        unit = "CPU ms" if start == "cold" else "CPU µs"
+        unit = "CPU µs" if start == "Warm" else "CPU ms"
         heads = (f"{start}: {unit} (x fastest peer)", *(title.partition(": ")[2] for title in columns.values()))
         rows = [[title, *(found.get(name, "") for name in columns)] for title, found in cells.items()]
         yield "\n".join(table(heads, rows))

@@ -48,7 +48,7 @@ def read_recipe(block: str) -> Any:  # noqa: ANN401 - JSON
     """Parse a recipe. It changes resources of our template, so most of its resources have no type."""
     recipe: Any = template.parse(block)
     for resource in recipe["Resources"].values():
-        if resource["Type"] == "None":
+        if not resource["Type"]:
             del resource["Type"]
     return recipe
 

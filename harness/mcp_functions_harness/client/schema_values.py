@@ -72,22 +72,22 @@ class _Example(NamedTuple):
             type_ = type_[0]
         match type_:
             case "integer" | "number":
-                minimum = schema.get("minimum", schema.get("exclusiveMinimum", 0) + 1)
-                return min(minimum, schema.get("maximum", minimum))
+                minimum = _number(schema, "minimum", _number(schema, "exclusiveMinimum", 0) + 1)
+                return min(minimum, _number(schema, "maximum", minimum))
             case "boolean":
                 return True
             case "null":
                 return None
             case "array":
                 item = self.value(schema.get("items", {}), depth + 1)
-                return [item] * max(1, schema.get("minItems", 1))
+                return [item] * max(1, int(_number(schema, "minItems", 1)))
             case "object":
                 members = schema.get("properties") or {}
                 required = schema.get("required") or []
                 names = [name for name in members if self.optional or name in required]
                 return {name: self.value(members[name], depth + 1) for name in names}
-        text = FORMATS.get(str(schema.get("format")), TEXT).ljust(schema.get("minLength", 0), "x")
-        return text[: schema.get("maxLength", len(text))]
+        text = FORMATS.get(str(schema.get("format")), TEXT).ljust(int(_number(schema, "minLength", 0)), "x")
+        return text[: int(_number(schema, "maxLength", len(text)))]
 
     def _resolve(self, ref: str) -> object:
         """Return the part of the schema to which a $ref points, e.g. "#/$defs/Seat"; None if it is missing."""
@@ -95,3 +95,9 @@ class _Example(NamedTuple):
         for part in ref.removeprefix("#").split("/")[1:]:
             value = value.get(part) if isinstance(value, dict) else None
         return value
+
+
+def _number(schema: dict[str, Any], keyword: str, default: float) -> float:
+    """Return a limit of a schema; the default if it is missing, or is no number."""
+    limit = schema.get(keyword)
+    return limit if isinstance(limit, int | float) and not isinstance(limit, bool) else default

@@ -174,7 +174,8 @@ def _write_state(state: BaseModel, round_: Round) -> str:
     try:
         written, is_whole = read_type(type(state)).record(state)
         text = dumps(written)
-        type(state).model_validate_json(text, strict=False, by_alias=True, by_name=True)
+        if not is_whole:  # `record` has read it again otherwise
+            type(state).model_validate_json(text, strict=False, by_alias=True, by_name=True)
     except (TypeError, ValueError, LookupError, AttributeError):
         rule = "request_state: a {model} that holds this cannot be read again from the JSON that it writes"
         raise DeveloperError(rule, model=model) from None  # the cause would quote the state
