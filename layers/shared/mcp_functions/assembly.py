@@ -139,27 +139,23 @@ def read_settings() -> Settings:
 def assemble(parts: Parts, front_door: Forwarding | None = None) -> Endpoint:
     """Put the endpoint of a function together: with its handlers, or with a front door in their place."""
     settings = parts.settings
-    # Tasks: a tool has `task=…`.
-    tasks, worker = _make_tasks(parts)
+    tasks, worker = _make_tasks(parts)  # a tool has `task=…`
 
     answering: Answering = _make_dispatcher(parts, tasks) if front_door is None else front_door
     catalog = answering.catalog
     answer = answering.answer
 
-    # Handlers with `hide_without_scopes`.
-    if "hidden" in catalog:
+    if "hidden" in catalog:  # handlers with `hide_without_scopes`
         from mcp_functions.visibility import PerCaller
 
         answer = PerCaller(catalog, settings, lambda shown: answering.showing(shown).answer).answer
 
-    # Skills: skills.json.
-    if parts.options.skills is not None and catalog.get("skills"):
+    if parts.options.skills is not None and catalog.get("skills"):  # skills.json
         answer = _WithSkills(parts.options.skills, catalog, settings, answer).answer
 
-    # Clients of 2025: MCP_EARLIER_REVISIONS.
     legacy = _ClientsOf2025(parts, catalog, answer) if settings.earlier_revisions else None
 
-    # Dialects: MCP_DIALECTS. They translate requests of their clients; a client of 2025 gets no dialect.
+    # Dialects translate requests of their clients; a client of 2025 gets no dialect.
     dialects = _make_dialects(parts, catalog, answer, front_door) if settings.dialects else None
 
     return Endpoint(

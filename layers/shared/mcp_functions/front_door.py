@@ -87,13 +87,9 @@ class FrontDoor:
     def __init__(
         self, catalog: Catalog, settings: Settings, get_client: Callable[[], Any], *, now: Clock = time.time
     ) -> None:
-        """Keep what the requests need; nothing is called.
+        """Keep what the requests need; nothing is called. `get_client` returns the client of Lambda.
 
-        Args:
-            catalog: the content of catalog.json; its member "front_door", if any, describes the front door.
-            settings: the settings of the deployment.
-            get_client: returns the client that invokes Lambda functions.
-            now: the clock, unix seconds.
+        The catalog is the content of catalog.json; its member "front_door", if any, describes the front door.
         """
         self.catalog = deployed_part(catalog)
         self._settings = settings
@@ -115,11 +111,7 @@ class FrontDoor:
         return FrontDoor(catalog, self._settings, self._get_client, now=self._now)
 
     def answer(self, request: Request) -> AnyResult:
-        """Answer discovery and lists, and forward every other request to the function that serves it.
-
-        Raises:
-            McpError: the request names no handler of the catalog, or the function could not be called.
-        """
+        """Answer discovery and lists, and forward every other request; McpError if no function can answer it."""
         if request.method not in self._methods:
             raise MethodNotFound
         return self._methods[request.method](request)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 AuthMode: TypeAlias = Literal["iam", "jwt", "oauth", "none"]
 AUTH_MODES: tuple[AuthMode, ...] = get_args(AuthMode)
 
-# defaults
 NONE: tuple[str, ...] = ()
 ON = True
 Value = TypeVar("Value")
@@ -52,11 +51,7 @@ class Setting(Generic[Value]):
         self._read = read
 
     def read(self, environ: Mapping[str, str]) -> Value:
-        """Read the value from an environment.
-
-        Raises:
-            Misconfigured: the text is invalid.
-        """
+        """Read the value from an environment; Misconfigured if the text is invalid."""
         if self.variable not in environ:
             return self.default
         try:
@@ -217,11 +212,7 @@ class Settings:
     # fmt: on
 
     def __init__(self, environ: Mapping[str, str]) -> None:
-        """Read the settings from an environment, as `os.environ`.
-
-        Raises:
-            Misconfigured: a variable is missing or invalid.
-        """
+        """Read the settings from an environment, as `os.environ`; Misconfigured if a variable is missing or invalid."""
         if not environ.get("MCP_STACK"):
             raise Misconfigured(reason="MCP_STACK is not set: the template sets it to the stack's name")
         read_all(self, environ)
@@ -233,8 +224,7 @@ class Settings:
             )
         if self.takes_tokens:
             self._check_tokens()
-        # A feature whose folder is not in the layer is off.
-        if not is_deployed("dialects"):
+        if not is_deployed("dialects"):  # a feature whose folder is not in the layer is off
             self.dialects = ()
         if not is_deployed("legacy"):
             self.earlier_revisions = False

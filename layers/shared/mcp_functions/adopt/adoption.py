@@ -99,10 +99,7 @@ def _report_options(adopted: AdoptedServer) -> None:
 
 def _describe(adopted: AdoptedServer, lists: Mapping[ListName, list[ListEntry]]) -> Server:
     """Describe the server for the catalog: who it is, its extensions, and the order of its lists."""
-    order: dict[ListName, list[str]] = {}
-    for list_name, entries in lists.items():
-        key_field = KINDS[list_name].key_field
-        order[list_name] = [str(entry.get(key_field)) for entry in entries]
+    order = {name: [str(entry.get(KINDS[name].key_field)) for entry in entries] for name, entries in lists.items()}
     server = adopted.low_level
     extensions = adopted.capabilities.extensions
     # The tasks of the server's library are not served.

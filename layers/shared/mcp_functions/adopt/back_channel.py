@@ -40,17 +40,12 @@ class SilentChannel:
         """Keep the id that the server reads as the id of its request."""
         self.request_id = request_id
         self.transport = TransportContext(kind=KIND, can_send_request=self.can_send_request)
-        # It is never set: Lambda does not learn that a client left.
-        self.cancel_requested = anyio.Event()
+        self.cancel_requested = anyio.Event()  # never set: no Lambda learns that a client left
 
     async def send_raw_request(
         self, method: str, _params: Mapping[str, Any] | None, _opts: CallOptions | None = None
     ) -> dict[str, Any]:
-        """Refuse a request to the client.
-
-        Raises:
-            NoBackChannelError: always.
-        """
+        """Refuse a request to the client with a NoBackChannelError."""
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Mapping[str, Any] | None, _opts: CallOptions | None = None) -> None:

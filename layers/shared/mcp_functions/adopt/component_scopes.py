@@ -37,8 +37,7 @@ async def read_scopes(server: Any) -> dict[tuple[str, str], set[str]]:  # noqa: 
 async def _read_list(server: Any, list_name: str) -> dict[str, list[set[str]]]:  # noqa: ANN401
     """Return the scopes of each version of the components in one list, by their keys."""
     method, key_attribute, inner_key_attribute = LISTS[list_name]
-    # What mounted servers require, by the id of the server.
-    mounted: dict[int, dict[str, list[set[str]]]] = {}
+    mounted: dict[int, dict[str, list[set[str]]]] = {}  # what mounted servers require, by their ids
     found: dict[str, list[set[str]]] = {}
     for component in await getattr(server, method)(run_middleware=False):
         checks = [*as_list(component.auth), *middleware_checks(server)]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from mcp.server.lowlevel import Server
 
-# The hooks of FastMCP's middleware that do not run for calls alone.
-NOT_ONLY_FOR_CALLS = (
+NOT_ONLY_FOR_CALLS = (  # hooks of FastMCP's middleware
     "__call__", "on_message", "on_request", "on_notification", "on_initialize", "on_discover", "on_list_tools",
     "on_list_resources", "on_list_resource_templates", "on_list_prompts",
 )  # fmt: skip

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from mcp_functions.adopt.finders import Examined
 
-# What an author imports from FastMCP to read the HTTP request.
 HTTP_READERS = frozenset({"get_http_request", "get_http_headers", "CurrentRequest", "CurrentHeaders"})
 
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 # The private attributes in which MCPServer and FastMCP keep their low-level server. They have no public one.
 LOW_LEVEL_ATTRIBUTES = ("_lowlevel_server", "_mcp_server")
-# Modules of the libraries: what is defined in these is no author's.
-LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")
+LIBRARIES = ("mcp.", "fastmcp.", "mcp_functions.")  # what these modules define is no author's
 DEFAULT_TTL = 600  # of the library's own RequestStateSecurity, in seconds
 
 

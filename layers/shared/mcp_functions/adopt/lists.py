@@ -26,8 +26,7 @@ def read_lists(adopted: AdoptedServer) -> dict[ListName, list[ListEntry]]:
 
 def _read_list(adopted: AdoptedServer, method: str, list_name: ListName) -> list[ListEntry]:
     """Read one list; in the lifespan of the server only if that is needed, because a lifespan may open connections."""
-    # Without the lifespan, a list that needs what the lifespan yields may raise anything.
-    with suppress(Exception):
+    with suppress(Exception):  # without the lifespan, a list that needs it may raise anything
         return _read_pages(adopted, method, list_name)
     adopted.lifespan.enter()
     return _read_pages(adopted, method, list_name)

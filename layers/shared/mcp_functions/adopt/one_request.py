@@ -35,11 +35,7 @@ class AdoptedError(McpError):
 async def run_request(
     low_level: Server[Any], method: str, params: Params, channel: SilentChannel, lifespan_state: object
 ) -> ResultObject:
-    """Return the result of a request, whose params have a `_meta`.
-
-    Raises:
-        AdoptedError: the server answered with a JSON-RPC error.
-    """
+    """Return the result of a request, whose params have a `_meta`; AdoptedError if the server answers with an error."""
     client_info = params["_meta"].get(META_CLIENT_INFO)
     capabilities = params["_meta"].get(META_CLIENT_CAPABILITIES)
     connection = Connection.from_envelope(PROTOCOL_VERSION, client_info, capabilities, outbound=channel)

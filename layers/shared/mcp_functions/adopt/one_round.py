@@ -34,8 +34,7 @@ async def _run(server: AdoptedServer, method: str, params: Params, questions: Ad
             raise
     if is_refusal_to_ask(result):  # FastMCP itself refused, and the channel got no question
         raise questions.refuse()
-    # The handler may have caught what ended the round, and returned questions.
-    round_.check_not_ended()
+    round_.check_not_ended()  # the handler may have caught what ended the round
     questions.check_complete()
     if result.get("resultType") == "input_required":
         questions.open_returned(result)

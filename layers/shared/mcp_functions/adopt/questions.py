@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputResponses, JSONObject, ResultObject
     from mcp_functions.rounds.round import Round
 
-# The keys of the questions that a handler asks in the middle of its work.
-NUMBERED = r"question-\d+"
+NUMBERED = r"question-\d+"  # the key of a question in the middle of the work
 NOT_NAMED_MESSAGE = (
     "{name} asks its user in the middle of its work, so it would run again from its first line in every round. Its "
     "author accepts that with adopt(server, replay=[{name!r}])."
@@ -83,11 +82,7 @@ class AdoptedQuestions:
             self._task = None
 
     def ask(self, request: JSONObject) -> JSONObject:
-        """Return the client's answer to a question that the handler asks in the middle of its work.
-
-        Raises:
-            InputRequired: the client has to answer first, or the call cannot continue.
-        """
+        """Return the answer to a question of the handler; InputRequired ends the round or the call."""
         if not self.replays:
             raise self.refuse()
         if asyncio.current_task() is not self._task:
@@ -147,8 +142,7 @@ class AdoptedQuestions:
         key = f"question-{len(self._asked) + 1}"
         answered: dict[str, JSONObject] | None = self.round.record.answers.get(key)
         if answered:
-            # Its only member: the fingerprint of the question -> the answer.
-            return next(iter(answered))
+            return next(iter(answered))  # its only member: fingerprint -> answer
         return self.round.questions.asked_before.get(key)
 
     def _end_call(self, rule: str, **values: object) -> InputRequired:

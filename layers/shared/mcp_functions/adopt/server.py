@@ -77,8 +77,7 @@ class AdoptedServer:
 
     def read_page(self, method: str, params: Params) -> ResultObject:
         """Read one page of a list, with every entry: at each call, the server decides whether its caller may."""
-        # Over others, FastMCP leaves out the entries that the caller may not use.
-        with over_transport("stdio"):
+        with over_transport("stdio"):  # over others, FastMCP hides what the caller may not use
             return self._run_silently(method, params)
 
     def component_scopes(self) -> dict[tuple[str, str], set[str]]:

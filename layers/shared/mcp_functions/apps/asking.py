@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ClientCapabilities, InputRequest, InputRequests, ResultObject
     from mcp_functions.rounds.unfinished import AskingHandler
 
-# Parts of the texts for the model.
 ONLY_THE_USER = "Only the user can answer this. Do not answer for the user, and do not call the tool again meanwhile."
 FORM_REPORTS = (
     "The form reports the outcome here when the user has answered. If it reports none, ask the user, who sees it."

@@ -16,7 +16,6 @@ from mcp_functions.protocol.messages import shows_forms
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ClientCapabilities, Meta
 
-
 # By the client's name: the last version that is known to stop, when that was seen, and the issue.
 STOPPING_HOSTS = {
     # 2026-09-13, https://github.com/anthropics/claude-ai-mcp/issues/1027

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 
 USER_AGENT = "mcp-functions"
 LEAST_ERROR_STATUS = 300  # a redirect is an error too, because these clients follow none
-# The longest wait before the second attempt, in seconds. It doubles before each further attempt.
-FIRST_WAIT = 0.05
+FIRST_WAIT = 0.05  # seconds, the longest wait before the second attempt; then it doubles
 FIRST_WAIT_THROTTLED = 1.0  # after an answer that asks for fewer requests
 BINARY_FIELDS = ("CiphertextBlob", "Mac", "Plaintext")  # members of KMS's responses that hold bytes
 
@@ -45,8 +44,7 @@ def random_wait(failure: errors.Failure, attempt: int) -> float:
     """
     first_wait = FIRST_WAIT_THROTTLED if failure.code in errors.THROTTLED_CODES else FIRST_WAIT
     longest_wait: float = first_wait * 2 ** (attempt - 1)
-    # The fraction is from [0, 1).
-    return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48
+    return longest_wait * int.from_bytes(os.urandom(6), "big") / 2**48  # a fraction of [0, 1)
 
 
 class AwsClient:
@@ -63,15 +61,10 @@ class AwsClient:
         self._connections.close()
 
     def send(self, path: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """Send a request, and again after a transient error.
-
-        Raises:
-            HTTPClientError, ClientError: the error of the last attempt.
-        """
+        """Send a request, and again after a transient error; raise the last HTTPClientError or ClientError."""
         limits = self._limits
         deadline = Deadline(limits.attempts * (limits.connect_seconds + limits.read_seconds))
-        # All attempts but the last one, which follows the loop.
-        for attempt in range(1, limits.attempts):
+        for attempt in range(1, limits.attempts):  # the last attempt follows the loop
             try:
                 return self._send_once(path, headers, body, deadline)
             except (errors.ClientError, errors.HTTPClientError) as error:
@@ -89,8 +82,7 @@ class AwsClient:
         unsigned = {"host": self._endpoint.authority, "user-agent": USER_AGENT, **_trace_header(), **headers}
         signed = sign(path, unsigned, body, self._endpoint, time.time())
         response = self._connections.post(path, signed, body, deadline)
-        # DynamoDB sends the CRC-32 of the body, as a decimal number
-        checksum = response.headers.get("x-amz-crc32")
+        checksum = response.headers.get("x-amz-crc32")  # DynamoDB sends it, as a decimal number
         if checksum and checksum != str(zlib.crc32(response.body)):
             raise errors.ConnectionClosedError  # part of the body is missing or changed
         if response.status >= LEAST_ERROR_STATUS:

@@ -47,11 +47,7 @@ class Deadline:
         return Deadline(seconds) if self.allows(seconds) else self
 
     def remaining(self) -> float:
-        """Return the seconds until the deadline.
-
-        Raises:
-            TimeoutError: the deadline has passed.
-        """
+        """Return the seconds until the deadline; TimeoutError if it has passed."""
         seconds = self._ends - time.monotonic()
         if seconds <= 0:
             raise TimeoutError
@@ -122,8 +118,7 @@ class Connection(HTTPConnection):
         sock: the socket, which has the deadline of the request; None after the connection was closed.
     """
 
-    # http.client declares a real socket, but calls only methods that DeadlineSocket has too
-    sock: Any
+    sock: Any  # http.client declares a real socket, but calls only methods of DeadlineSocket
 
     def __init__(self, connected: socket.socket, scheme: str, host: str, port: int, deadline: Deadline) -> None:
         """Use a connected socket; nothing is sent."""
@@ -167,8 +162,7 @@ class ConnectionPool:
         except (OSError, HTTPException):
             connection.close()
             raise errors.ConnectionClosedError from None
-        # After "Connection: close", http.client has closed the connection.
-        if connection.sock is not None:
+        if connection.sock is not None:  # after "Connection: close", http.client has closed it
             self._idle.append(connection)
         return response
 
@@ -185,8 +179,7 @@ class ConnectionPool:
         """Return an idle connection, or None if there is none that the server has kept open."""
         try:
             connection = self._idle.pop()
-        # an `if` before would not be safe: another thread may take the last connection after it
-        except IndexError:
+        except IndexError:  # an `if` before would not be safe: another thread may take the last one
             return None
         # A server sends nothing on an idle connection. So a readable socket means that the server has closed it.
         # `select.select` would refuse a socket with a number over 1023.

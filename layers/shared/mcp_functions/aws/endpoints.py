@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CLIENT_VARIABLE = "MCP_AWS_CLIENT"  # "lean", the default, allows our clients; "boto3" does not
-# Only boto3 understands these variables.
-BOTO3_VARIABLES = (
+BOTO3_VARIABLES = (  # only boto3 understands these
     "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_DATA_PATH",
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "AWS_USE_FIPS_ENDPOINT", "AWS_USE_DUALSTACK_ENDPOINT",
     "AWS_ACCOUNT_ID", "AWS_ACCOUNT_ID_ENDPOINT_MODE", "all_proxy", "ALL_PROXY",
@@ -26,13 +25,9 @@ BOTO3_VARIABLES = (
 TLS_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "https_proxy", "HTTPS_PROXY")
 PLAIN_VARIABLES = ("http_proxy", "HTTP_PROXY")
 # The files that boto3 reads -> the variable that names another file in its place.
-BOTO3_FILES = {
-    "~/.aws/config": "AWS_CONFIG_FILE",
-    "~/.aws/credentials": "AWS_SHARED_CREDENTIALS_FILE",
-}
+BOTO3_FILES = {"~/.aws/config": "AWS_CONFIG_FILE", "~/.aws/credentials": "AWS_SHARED_CREDENTIALS_FILE"}
 SERVICE_IDS = {"secretsmanager": "secrets_manager"}  # the names in AWS_ENDPOINT_URL_…
 # REGION and URL are texts, not compiled patterns: a cold start compiles a pattern only if it needs that pattern.
-# China ("cn") has another domain
 REGION = r"(?P<area>cn|us|us-gov|eu|ap|sa|ca|me|af|il|mx)-[a-z]+-\d"
 URL = r"(?P<scheme>https?)://(?P<host>[A-Za-z0-9.-]+)(?::(?P<port>\d+))?/?"
 PORTS = {"https": 443, "http": 80}  # scheme -> its port, which a URL may leave out
@@ -110,12 +105,10 @@ def _needs_boto3(environ: Mapping[str, str], scheme: str) -> bool:
     """Return whether a variable or a file configures what only boto3 understands."""
     scheme_variables = TLS_VARIABLES if scheme == "https" else PLAIN_VARIABLES
     for name in BOTO3_VARIABLES + scheme_variables:
-        # /dev/null is an empty file, which configures nothing
-        if environ.get(name, "") not in {"", os.devnull}:
+        if environ.get(name, "") not in {"", os.devnull}:  # an empty file configures nothing
             return True
     for path, variable in BOTO3_FILES.items():
-        # It is os.devnull, because any other value has returned True above.
-        is_replaced = environ.get(variable)
+        is_replaced = environ.get(variable)  # by os.devnull: any other value has returned above
         # A cold start does not import pathlib, so this is os.path.
         if not is_replaced and os.path.exists(os.path.expanduser(path)):  # noqa: PTH110, PTH111
             return True

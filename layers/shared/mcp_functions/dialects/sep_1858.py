@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import InputResponses, JSONValue
 
 HEADER = "last-event-id"
-# In characters: an HTTP API allows 10 240 bytes for all headers, with the access token.
-MAX_EVENT_ID = 6 * 1024
+MAX_EVENT_ID = 6 * 1024  # characters; an HTTP API allows 10 240 bytes of headers, with the token
 NONCE_BYTES = 9  # random bytes in the ids of a turn's questions
 TOO_LARGE = (
     f"an event id travels in a header, which may have {MAX_EVENT_ID} characters: keep references in arguments, answers"

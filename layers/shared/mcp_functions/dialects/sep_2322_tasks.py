@@ -157,8 +157,7 @@ class TaskRequest(NamedTuple):
 
     def status(self) -> Result:
         """Return the status, without questions and result: "the `tasks/get` call should have a consistent latency"."""
-        # The result has no question, so the client needs no capability.
-        task = self.send("tasks/get", ALL_CAPABILITIES)
+        task = self.send("tasks/get", ALL_CAPABILITIES)  # as the result has no question
         return Result({**_status(task), "_meta": dict(task["_meta"])})
 
     def outcome(self) -> Result:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         RequestId,
     )
 
-# What a call needs.
 KEPT_META = (META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_LOG_LEVEL, "progressToken")
 PARAMETER_HEADER = "mcp-param-"  # headers that repeat an argument of a call begin with this
 ROUND_PARAMS = ("_meta", "inputResponses", "requestState")  # the params that differ in each turn

@@ -89,12 +89,8 @@ class Conversations:
     ) -> None:
         """Take the parts of one deployment; nothing is opened yet.
 
-        Args:
-            audience: the server for which states are sealed: "<service>/<stage>".
-            seals: makes the states and the table of the function; None if it has no keys.
-            now: the clock, in unix seconds.
-            audit: the author's function that gets a record of each round.
-            tasks: the tasks of the function; None if no call may become one.
+        States are sealed for the audience "<service>/<stage>"; `seals` is None if the function has no keys. The
+        author's `audit` gets a record of each round, and `tasks` is None if no call may become one.
         """
         self._audience = audience
         self._seals = seals
@@ -178,15 +174,13 @@ class Conversations:
 
     def _find_claim(self, current: RoundOfCall) -> RoundClaim | None:
         """Return the claim of a round that must run only once; None if the round may run again."""
-        state = current.start.claims
-        # Without a state, nothing recognizes a repeated request.
+        state = current.start.claims  # without one, nothing recognizes a repeated request
         if self._seals is None or state is None or not current.handler.needs_table:
             return None
         from mcp_functions.dispatch import single_use
 
-        is_by_answer_tool = current.answer_tool is not None
         return single_use.find_claim(
-            current.request, current.handler, state, self._seals, is_by_answer_tool=is_by_answer_tool
+            current.request, current.handler, state, self._seals, is_by_answer_tool=current.answer_tool is not None
         )
 
     def _run(self, current: RoundOfCall) -> ResultObject:
@@ -256,8 +250,7 @@ class Conversations:
         except DeveloperError as error:
             raise Crash(runner.crash_message(current.handler), error) from None
         except StateTooLarge as error:
-            # The author reads the size and the limit in the log.
-            observability.current().reason = error.reason
+            observability.current().reason = error.reason  # the author reads the limit in the log
             raise ToolError("This conversation has more to remember than it can carry. Answer more briefly.") from None
 
     def _seal_record(self, current: RoundOfCall, answer_tool: AnswerTool | None) -> str:

@@ -48,14 +48,9 @@ class Dispatcher:
         tasks: Tasks | None = None,
         shown: Catalog | None = None,
     ) -> None:
-        """Index the handlers and build their catalog.
+        """Index the handlers. Their catalog is `shown`, or else that of all of them.
 
-        Args:
-            handlers: the handlers of the Lambda.
-            settings: the settings of the deployment.
-            make_conversations: makes the object that runs rounds, when the first request needs it.
-            tasks: the tasks of the Lambda; None if no call may become one.
-            shown: the catalog, if it is another one than that of all these handlers.
+        The first request that needs rounds calls `make_conversations`; `tasks` is None if no call may become one.
         """
         # By their list and their key: ("tools", "book"), or ("resources", "file:///terms").
         self._handlers = {(catalog.LISTS_BY_KIND[handler.kind], handler.key): handler for handler in handlers}
@@ -80,11 +75,7 @@ class Dispatcher:
         return Dispatcher(handlers, self._settings, lambda: self._conversations, self._tasks, shown)
 
     def answer(self, request: Request) -> Result:
-        """Answer one request whose headers have been checked.
-
-        Raises:
-            McpError: this function does not have the method, or what answers it refuses the request.
-        """
+        """Answer one request whose headers have been checked; McpError if this function or its handler refuses it."""
         if request.method not in self._methods:
             raise MethodNotFound
         return self._methods[request.method](request)

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 def prepare(handlers: Sequence[Handler[..., Any]], *, uses_kms: bool) -> None:
     """Import what requests to these handlers will need, and prepare calls to AWS. No call is made.
 
-    Args:
-        handlers: the handlers of the function.
-        uses_kms: whether KMS has the keys, if the function seals states.
+    `uses_kms` says whether KMS has the keys, if the function seals states.
     """
     with GcPause():  # imports leave no garbage, and looking for it would take 4 ms
         import_module("mcp_functions.dispatch.dispatcher")

@@ -40,14 +40,9 @@ class SealFactory:
         *,
         now: Callable[[], float],
     ) -> None:
-        """Store what the seals need, without a call to KMS.
+        """Store what the seals need, without a call to KMS. Data keys are bound to the service, the name of the server.
 
-        Args:
-            settings: the settings of the deployment.
-            service: the name of the server, to which data keys are bound.
-            wrapping: the services that encrypt data keys, as given to `serve`. None: the KMS keys in the settings.
-            codec: the author's own codec, as given to `serve`. None: an `Envelope` seals.
-            now: the clock, in unix seconds.
+        `wrapping` and `codec` are those of `serve`: by default an `Envelope` seals, with the KMS keys in the settings.
         """
         self._settings = settings
         self._service = service
@@ -60,9 +55,7 @@ class SealFactory:
     def states(self, lifetime: int, label: bytes = STATES) -> RequestStates:
         """Return the object that seals and opens states. It is made once for the same arguments.
 
-        Args:
-            lifetime: how long each state is valid, in seconds.
-            label: the kind of states: a state that was sealed under one label does not open under another.
+        Each state is valid for `lifetime` seconds, and opens only under the label that sealed it, its kind.
         """
         return self._states(lifetime, label)
 

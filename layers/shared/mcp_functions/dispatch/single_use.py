@@ -88,14 +88,7 @@ class RoundClaim:
     """The claim of one request to run one round of a conversation (envelope.md §13.1)."""
 
     def __init__(self, request: Request, handler: Handler[..., Any], state: Claims, table: SealedTable) -> None:
-        """Prepare the claim; the table is not read yet.
-
-        Args:
-            request: the request, which continues the conversation.
-            handler: the handler of the conversation.
-            state: the verified state in the request.
-            table: the table, whose items live for at least `item_seconds`.
-        """
+        """Prepare the claim of a request with a verified state. The table keeps items for `item_seconds` or longer."""
         self._request = request
         self._handler = handler
         self._table = table
@@ -109,10 +102,6 @@ class RoundClaim:
 
     def run(self, run_round: Callable[[], ResultObject], now: float) -> ResultObject:
         """Run the round, or return its recorded result. An error result says that this was too large to be kept.
-
-        Args:
-            run_round: runs the round.
-            now: the current time in unix seconds.
 
         Raises:
             InvalidRequestState: the conversation is past this round, or another request has claimed it.
@@ -227,5 +216,4 @@ def _digest_request(request: Request) -> str:
 
 def item_seconds(answer_within: int) -> int:
     """Return how long an item may live, if one answer of the conversation may take `answer_within` seconds."""
-    conversation_seconds = max_flow_seconds(answer_within) + SKEW_MS // 1000
-    return conversation_seconds + SPARE_SECONDS + ROUNDING_SECONDS
+    return max_flow_seconds(answer_within) + SKEW_MS // 1000 + SPARE_SECONDS + ROUNDING_SECONDS

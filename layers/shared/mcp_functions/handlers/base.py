@@ -70,10 +70,7 @@ class Handler(Generic[P, R]):
     def with_options(self, server_description: Server, errors: frozenset[type[Exception]], hook: Hook | None) -> Self:
         """Return a copy with the options of `serve`. Another `serve` may take the same handler with other options.
 
-        Args:
-            server_description: replaces the members of the handler's own.
-            errors: added to the `errors` of a tool.
-            hook: runs around the function.
+        The description replaces members of the handler's own, and the errors are added to those of a tool.
         """
         served = copy(self)
         served.server_description = {**self.server_description, **server_description}
@@ -106,11 +103,7 @@ class Handler(Generic[P, R]):
         raise NotImplementedError
 
     def pass_on(self, request: Request) -> ResultObject:
-        """Return the result of another request than a call, if the handler `passes_on` these to its server.
-
-        Raises:
-            McpError: the request has no result.
-        """
+        """Return the result of another request than a call, if the handler `passes_on` these; or raise an McpError."""
         raise NotImplementedError
 
 

@@ -90,11 +90,7 @@ def _parameters(call: Callable[..., object]) -> list[inspect.Parameter]:
 
 
 def list_parameters(function: Callable[..., Any]) -> tuple[dict[str, Any], list[str]]:
-    """List the parameters before `*` with their defaults (or MISSING), and the names of the parameters after `*`.
-
-    Raises:
-        TypeError: the function has *args, **kwargs or positional-only parameters.
-    """
+    """List the parameters before `*` with their defaults (or MISSING), and the names after it, or raise a TypeError."""
     before_star: dict[str, Any] = {}
     after_star: list[str] = []
     for each in inspect.signature(function).parameters.values():

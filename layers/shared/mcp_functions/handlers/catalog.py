@@ -173,11 +173,7 @@ def key_of(entry: ListEntry) -> str:
 
 
 def describe_server(instructions: str | None, server_info: object) -> Server:
-    """Read what an author writes about a server.
-
-    Raises:
-        TypeError: `instructions` is no text, or `server_info` has a wrong member.
-    """
+    """Read what an author writes about a server; TypeError for instructions that are no text, or for a wrong member."""
     if not isinstance(instructions, str | None):
         raise TypeError("instructions is text")
     description: Server = {}

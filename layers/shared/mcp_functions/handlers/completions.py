@@ -72,10 +72,7 @@ class CompletableHandler(FunctionHandler[P, R]):
     def find_completions(self, argument: str, typed: str, filled_in: dict[str, str]) -> ResultObject:
         """Write a CompleteResult with the values that one argument may have (server/utilities/completion).
 
-        Args:
-            argument: its name.
-            typed: what the user has typed so far.
-            filled_in: the other arguments that the user has filled in.
+        It depends on what the user has typed so far, and on the other arguments that the user has filled in.
 
         Raises:
             InvalidParams: there is no such argument.

@@ -94,8 +94,7 @@ async def _end_tasks(tasks: set[Task[Any]]) -> None:
 
     After `GRACE_SECONDS`, the tasks that still run are left alone, and the log names them.
     """
-    # A task that begins now closes an async generator that the call left unfinished.
-    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # a task that begins now closes an unfinished async generator
     with suppress(TimeoutError):
         async with asyncio.timeout(GRACE_SECONDS):
             while tasks:  # a cancelled task may create others while it cleans up
@@ -115,8 +114,7 @@ def enter(manager: AbstractAsyncContextManager[R]) -> R:
     entered: Future[R] = Future()
     process_ends = asyncio.Event()
     # The tasks of the context manager outlive the current call, so they do not get its `_tasks_of_call`.
-    without_call = Context()
-    holder = without_call.run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
+    holder = Context().run(asyncio.run_coroutine_threadsafe, _hold(manager, entered, process_ends), _loop())
     value = entered.result()
     atexit.register(_leave, holder, process_ends)
     return value
@@ -189,6 +187,5 @@ def _make_task(
 def _report(_loop: AbstractEventLoop, context: dict[str, Any]) -> None:
     """Log an exception that no code handled. asyncio's own text would quote the exception and its arguments."""
     error = context.get("exception")
-    # InputRequired is no fault: it ends a round with a question.
-    if error and not isinstance(error, InputRequired):
+    if error and not isinstance(error, InputRequired):  # which ends a round with a question
         log.error("not handled in the event loop: %s at %s", type(error).__name__, observability.frames(error))

@@ -71,14 +71,9 @@ class FunctionHandler(Handler[P, R]):
         scopes: Sequence[str] = (),
         hide_without_scopes: bool = False,
     ) -> None:
-        """Read a function's signature and docstring, and its options, which `decorators.tool` describes.
-
-        Raises:
-            TypeError: the signature or an option is wrong.
-        """
+        """Read a function and its options, as `decorators.tool` describes them; TypeError if one is wrong."""
         plain: Any = signatures.to_plain_function(function)
-        # Python's own tools find the name and the docstring of the function
-        update_wrapper(self, plain)
+        update_wrapper(self, plain)  # Python's own tools find the name and the docstring
         self.function: Callable[P, R] = plain
         self.name = self.key = name or plain.__name__
         self.description = description or docstring(plain)
@@ -120,11 +115,7 @@ class FunctionHandler(Handler[P, R]):
             raise TypeError("hide_without_scopes=True needs scopes=[…]")
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Call the author's function directly, as a unit test does.
-
-        Raises:
-            TypeError: a required argument is left out.
-        """
+        """Call the author's function directly, as a unit test does; TypeError if a required argument is left out."""
         left_out = [each for each in self._signature.client_parameters[len(args) :] if each.name not in kwargs]
         for parameter in left_out:  # Python sees a default where an author wrote `= Field(…)`
             if parameter.required:
@@ -146,9 +137,7 @@ class FunctionHandler(Handler[P, R]):
     def run(self, arguments: Mapping[str, Any], round_: Round | None) -> object:
         """Run the author's function, inside the hook if there is one, and return its value.
 
-        Args:
-            arguments: the arguments before `*`.
-            round_: the current round, for the values of the parameters after `*`; None without such parameters.
+        The round is for the parameters after `*`; None without such parameters.
 
         Raises:
             InputRequired: the function asked, and the round ends with its questions.

@@ -52,11 +52,7 @@ class Call(NamedTuple):
 def call_hook(
     hook: Hook, kind: str, name: str, arguments: Mapping[str, Any], round_: Round
 ) -> AbstractContextManager[object]:
-    """Call a hook with the round of a call, and return its context manager.
-
-    Raises:
-        DeveloperError: the hook returned something else.
-    """
+    """Return the context manager of a hook for one round of a call; DeveloperError if it returned anything else."""
     manager: object = hook(Call(kind, name, copy_json(arguments), Caller(round_), round_.history.number))
     if not isinstance(manager, AbstractContextManager):  # it has `__enter__` and `__exit__`
         raise DeveloperError(

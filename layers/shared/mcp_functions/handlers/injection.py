@@ -105,35 +105,20 @@ class Injection(NamedTuple):
         return values
 
     def ask_questions(self, arguments: Mapping[str, Any], round_: Round) -> dict[str, Any]:
-        """Ask all questions at once, and return the answers by parameter.
-
-        Args:
-            arguments: the arguments of the call, for the messages of the questions.
-            round_: the current round.
-
-        Raises:
-            InputRequired: an answer is missing, and the round has ended with the questions.
-        """
+        """Ask all questions at once, and return the answers by parameter; InputRequired if one is missing."""
         camel_case = round_.options.camel_case
         known = {**self.defaults, **arguments}
         answers = round_.ask(*[question.write(known, camel_case=camel_case) for question in self.questions.values()])
         return dict(zip(self.questions, answers, strict=True))
 
 
-# For the error about a parameter after `*` that has another type.
 CAPABILITY_NAMES = "Elicit, Step, Sample, ListRoots, InputResponses, RequestState, Progress, Log, Caller"
 
 
 def read_injection(
     client_parameters: Sequence[Parameter], after_star: list[str], annotations: Mapping[str, Any], *, camel_case: bool
 ) -> Injection:
-    """Read the parameters after `*`.
-
-    Args:
-        client_parameters: the parameters before `*`.
-        after_star: the names of the parameters after it.
-        annotations: the annotation of each parameter.
-        camel_case: whether names are camelCase on the wire.
+    """Read the parameters after `*`; `client_parameters` are those before it.
 
     Raises:
         TypeError: the client sends a parameter after `*`, the specification has no form for the type of a question, its
@@ -166,8 +151,7 @@ def read_injection(
 
 def _find_declaration(name: str, annotation: object) -> type[Capability] | Ask | Shared:
     """Find what the annotation of a parameter declares; raise a TypeError if the parameter belongs before `*`."""
-    # `RequestState[Draft]` has the origin RequestState.
-    class_ = get_origin(annotation) or annotation
+    class_ = get_origin(annotation) or annotation  # of `RequestState[Draft]`: RequestState
     if isinstance(class_, type) and issubclass(class_, Capability):
         return class_
     for item in get_args(annotation):

@@ -112,11 +112,7 @@ class Lists:
 
 
 def page(list_name: str, entries: Sequence[ListEntry | SkillEntry], cursor: str | None, size: int) -> ResultObject:
-    """Return the page of a list that a cursor names: the first one without a cursor.
-
-    Raises:
-        UnknownName: the cursor does not belong to this list.
-    """
+    """Return the page that a cursor names, the first one without a cursor; UnknownName if it is not of this list."""
     start = 0 if cursor is None else _find_start(entries, cursor, size)
     end = start + size
     found = cast("ResultObject", {list_name: entries[start:end]})
@@ -163,7 +159,6 @@ def _cursor(entries: Sequence[ListEntry | SkillEntry], start: int) -> str:
     """
     import hashlib
 
-    # The entry of a skill has no name.
-    names = dumps([entry.get("name") or entry["uri"] for entry in entries])
+    names = dumps([entry.get("name") or entry["uri"] for entry in entries])  # a skill has no name
     digest = hashlib.sha256(names.encode()).hexdigest()
     return f"{digest[:12]}-{start}"

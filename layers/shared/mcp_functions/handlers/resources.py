@@ -66,15 +66,10 @@ class Resource(CompletableHandler[P, R]):
         cache_scope: CacheScope = "private",
         **options: Unpack[HandlerOptions],
     ) -> None:
-        """Read the function and the options of `@resource`, which `decorators.resource` describes.
-
-        Raises:
-            TypeError: an option is wrong, or the parameters before `*` are not the variables of the URI.
-        """
+        """Read the function and its options; TypeError if one is wrong, or the URI has other variables."""
         _check_options(uri, size, ttl_ms, cache_scope)
         super().__init__(function, **options)
-        # Clients normalize the URI, and ask for what they have made of it.
-        self.uri = self.key = normal_form(uri)
+        self.uri = self.key = normal_form(uri)  # clients normalize it, and ask for the outcome
         self.mime_type = mime_type
         self._size = size
         self._annotations: Annotations | None = None

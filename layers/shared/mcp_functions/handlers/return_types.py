@@ -27,16 +27,11 @@ if TYPE_CHECKING:
     from mcp_functions.schemas.json_types import JsonType
 
 WITHOUT_TYPE = (NoneType, str, *BYTES)  # text and bytes, which no type describes further
-# `list[Image]` has the origin `list`
-LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)
+LISTS = (list, tuple, Sequence, MutableSequence, Collection, Iterable)  # the origins of lists
 
 
 def read_structured_type(annotation: object) -> JsonType | None:
-    """Read the type of the structured content; None if the results contain text or content.
-
-    Raises:
-        TypeError: the type has no JSON Schema.
-    """
+    """Read the type of the structured content, or None for text or content; TypeError if it has no JSON Schema."""
     question_class = _input_required_class()
     results = tuple(member for member in union_members(annotation) if member is not question_class)
     if not results or any(_is_unstructured(result) for result in results):
@@ -94,8 +89,7 @@ def _is_unstructured(annotation: object) -> bool:
         return True
     plain = _without_annotated(annotation)
     is_list = plain in (list, tuple) or get_origin(plain) in (list, tuple)
-    # `list` without brackets: its items may be content
-    is_bare_list = is_list and not get_args(plain)
+    is_bare_list = is_list and not get_args(plain)  # its items may be content
     return is_bare_list or _contains_content(annotation)
 
 
@@ -140,11 +134,9 @@ def union_members(annotation: object) -> tuple[Any, ...]:
 
 def make_union(members: tuple[Any, ...]) -> object:
     """Make the type that has these members: `int | str` of int and str, and `int` of int alone."""
-    # `Union` would refuse the mistake `-> [int]`, without the explanation of `read_type`
-    if len(members) == 1:
+    if len(members) == 1:  # `Union` would refuse `-> [int]` without the words of `read_type`
         return members[0]
-    # This is `Union[members]`, which a type checker does not accept.
-    union: object = Union.__getitem__(members)
+    union: object = Union.__getitem__(members)  # `Union[members]`, for type checkers
     return union
 
 

@@ -33,11 +33,8 @@ def run_round(
 ) -> ResultObject | None:
     """Run one round of a handler; return None if the round ended without a result.
 
-    Args:
-        handler: runs the author's function.
-        params: the params of the request.
-        round_: the round; None if no call of the handler needs one (`needs_round`).
-        call: takes the place of `handler.call`, for a call that may become a task.
+    The round is None if no call of the handler needs one. For a call that may become a task, `call` takes the place of
+    `handler.call`.
 
     Raises:
         McpError: the request has no result. It may be a Crash, for which `crash_result` writes a result.
@@ -101,11 +98,7 @@ def crash_message(handler: Handler[..., Any]) -> str:
 
 
 def crash_result(handler: Handler[..., Any], crash: Crash) -> ResultObject:
-    """Add a crash to the log line of the request, and write a result that reports it.
-
-    Raises:
-        Crash: the handler is a prompt or a resource, whose results cannot report an error.
-    """
+    """Add a crash to the log line, and write a result that reports it; raise it for a prompt or a resource."""
     observability.current().add_crash(crash.cause)
     if handler.kind != "tool":
         raise crash
@@ -113,22 +106,14 @@ def crash_result(handler: Handler[..., Any], crash: Crash) -> ResultObject:
 
 
 def error_result(handler: Handler[..., Any], text: str) -> ResultObject:
-    """Write a result that reports an error to the model.
-
-    Raises:
-        HandlerError: the handler is a prompt or a resource, whose results cannot report an error.
-    """
+    """Write a result that reports an error to the model; HandlerError for a prompt or a resource, which have none."""
     if handler.kind != "tool":
         raise HandlerError(message=text) from None
     return results.tool_error(text)
 
 
 def read_errors(errors: object) -> frozenset[type[Exception]]:
-    """Read the option `errors` of `@tool` and of `serve`: a collection of exception classes.
-
-    Raises:
-        TypeError: it is something else.
-    """
+    """Read the option `errors` of `@tool` and of `serve`, a collection of exception classes, or raise a TypeError."""
     classes: list[Any] = list(errors) if isinstance(errors, Iterable) else [errors]
     for each in classes:
         if not (isinstance(each, type) and issubclass(each, Exception)):

@@ -44,11 +44,7 @@ class Signature(NamedTuple):
 
 
 def to_plain_function(given: Callable[..., Any]) -> FunctionType:
-    """Return a function, or make one of a method, of an object with `__call__`, or of a partial.
-
-    Raises:
-        TypeError: it is a class, or not callable, or not written in Python.
-    """
+    """Return a function, or make one of another callable; TypeError for a class, or for one that is not in Python."""
     if isinstance(given, FunctionType):
         check_returns(given)
         return given
@@ -70,11 +66,7 @@ def check_returns(function: FunctionType) -> None:
 
 
 def read(function: Callable[..., Any], *, camel_case: bool) -> Signature:
-    """Read a function's signature; `camel_case` is true if names are camelCase on the wire.
-
-    Raises:
-        TypeError: an annotation cannot be read, or a parameter is on the wrong side of `*`.
-    """
+    """Read a function's signature; TypeError for an annotation that cannot be read, or on the wrong side of `*`."""
     try:
         annotations = get_type_hints(function, include_extras=True)
     except (NameError, TypeError, SyntaxError, AttributeError) as error:

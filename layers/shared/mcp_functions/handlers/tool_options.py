@@ -25,43 +25,25 @@ if TYPE_CHECKING:
 
 # The names for `requires`: the members of ClientCapabilities that a question may need.
 CAPABILITIES = (
-    "elicitation",
-    "elicitation.form",
-    "elicitation.url",
-    "sampling",
-    "sampling.tools",
-    "sampling.context",
-    "roots",
-)
+    "elicitation", "elicitation.form", "elicitation.url", "sampling", "sampling.tools", "sampling.context", "roots",
+)  # fmt: skip
 APP_SCHEME = "ui://"
 
 
 def read_requires(requires: Sequence[str]) -> tuple[str, ...]:
-    """Read the names of the client's capabilities that a tool cannot do without.
-
-    Raises:
-        TypeError: a name is not a capability that a question may need.
-    """
+    """Read the names of the client's capabilities that a tool cannot do without."""
     return _known_names(requires, CAPABILITIES, 'requires is a list of capabilities, as in requires=["elicitation"]')
 
 
 def read_keys(keys: Sequence[str]) -> tuple[str, ...]:
-    """Read the keys of the questions whose answers the model may pass on.
-
-    Raises:
-        TypeError: the option is not a list of texts.
-    """
+    """Read the keys of the questions whose answers the model may pass on."""
     if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
         raise TypeError('ask_in_words is a list of keys of questions, as in ask_in_words=["seat"]')
     return tuple(keys)
 
 
 def read_app(app: str, visibility: Sequence[str]) -> AppMeta:
-    """Read the options about a tool's app as the member `ui` of its `_meta` (ext-apps, "Resource Discovery").
-
-    Raises:
-        TypeError: the URI is not one of an app, or the visibility is unknown.
-    """
+    """Read the options about a tool's app as the member `ui` of its `_meta` (ext-apps, "Resource Discovery")."""
     if app and not (isinstance(app, str) and app.startswith(APP_SCHEME)):
         raise TypeError(f'app is the URI of a resource, as in app="{APP_SCHEME}shop/cart"')
     ui: AppMeta = {}

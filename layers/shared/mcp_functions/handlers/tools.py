@@ -164,11 +164,7 @@ class Tool(FunctionHandler[P, R]):
         return self._arguments.bind(params.get("arguments") or {})
 
     def task_support(self, params: Params) -> TaskSupport | None:
-        """Decide whether a call may or must become a task; None if it may not.
-
-        Raises:
-            DeveloperError: the author's function for `task` returned something else.
-        """
+        """Tell whether a call may or must become a task, or None; DeveloperError if `task` returned something else."""
         decided: TaskSupport | None = self.task(**self._read_arguments(params)) if callable(self.task) else self.task
         if decided not in TASK_SUPPORT:
             raise DeveloperError(
@@ -180,8 +176,7 @@ class Tool(FunctionHandler[P, R]):
 
     def require_declared_answers(self, params: Params, round_: Round) -> None:
         """Ask the questions of the signature before a task begins; raise InputRequired if an answer is missing."""
-        # Wrong arguments begin no task, with or without questions.
-        arguments = self._read_arguments(params)
+        arguments = self._read_arguments(params)  # wrong ones begin no task, questions or not
         if self._signature.injection:
             self._signature.injection.ask_questions(arguments, round_)
 

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.messages import Request
     from mcp_functions.settings import Settings
 
-# Claims with the id of the client; of several, the first one counts.
-CLIENT_CLAIMS = (
+CLIENT_CLAIMS = (  # with the id of the client; of several, the first one counts
     "client_id",  # RFC 9068, and Cognito
     "azp",  # OpenID Connect
     "cid",  # Okta

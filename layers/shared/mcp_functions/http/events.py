@@ -37,8 +37,7 @@ CREDENTIAL_MEMBERS = frozenset({
     "cookies", "multiValueHeaders", "multiValueQueryStringParameters", "queryStringParameters", "rawQueryString",
 })  # fmt: skip
 
-# The senders of records: the name in each record, and the words for the log.
-SENDERS = {
+SENDERS = {  # of records: the name in each record, and the words for the log
     "aws:sqs": "of a queue (SQS)",
     "aws:s3": "of a bucket (S3)",
     "aws:sns": "of a topic (SNS)",
@@ -67,11 +66,7 @@ class HttpRequest(NamedTuple):
 
 
 def read(event: Mapping[str, Any], context: LambdaContext, now: float) -> HttpRequest:
-    """Read an event, which must be an HTTP request in payload format 2.0, at the time `now` in unix seconds.
-
-    Raises:
-        ValueError: the event has another format.
-    """
+    """Read an event at the time `now`, unix seconds; ValueError if it is no HTTP request in payload format 2.0."""
     match event:
         case {"version": "2.0", "requestContext": {"http": {"method": str(method)}}}:
             request_context = event["requestContext"]

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import Event, Response
 
 RESERVED_SECONDS = 0.25  # the time to send the client an error before the gateway's deadline
-# The shortest wait, even after the deadline: the function may have acted, and can still answer.
-MIN_WAIT_SECONDS = 1.0
+MIN_WAIT_SECONDS = 1.0  # even after the deadline: the function may have acted, and can still answer
 # The client's error for each error of the Invoke API or of the connection. Every other one, such as a missing
 # permission, needs the operator.
 ERRORS: dict[str, type[McpError]] = {

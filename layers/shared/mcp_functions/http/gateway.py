@@ -58,14 +58,7 @@ class LambdaFunction:
         now: Clock = time.time,
         logger: Logger | None = None,
     ) -> None:
-        """Keep what the first event needs.
-
-        Args:
-            make_endpoint: makes the endpoint from the name of the Lambda function and the clock.
-            handlers: the handlers that the function offers.
-            now: the clock.
-            logger: the author's logger, if it writes the log lines.
-        """
+        """Keep what the first event needs. `make_endpoint` gets the name of the Lambda function and the clock."""
         self.handlers = handlers
         self.now = now
         self._make_endpoint = make_endpoint

@@ -58,11 +58,7 @@ def json(status: int, value: object, headers: Mapping[str, str] | None = None) -
 
 
 def success(http: HttpRequest, result: AnyResult, id_: RequestId) -> Response:
-    """Make the response of a request that has a result.
-
-    Raises:
-        InternalError, ResultTooLarge: as `check_size`.
-    """
+    """Make the response of a request that has a result; raise as `check_size` does."""
     if isinstance(result, ForwardedResponse):
         return dict(result.response)
     if result.body:  # a dialect has written the whole body

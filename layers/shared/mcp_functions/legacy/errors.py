@@ -9,10 +9,8 @@ from mcp_functions.protocol.errors import InternalError, InvalidRequest
 if TYPE_CHECKING:
     from mcp_functions.protocol.event_types import Response
 
-# 2025-11-25, server/resources, "Error Handling": "Resource not found: -32002"
-RESOURCE_NOT_FOUND = -32002
-# 2025-11-25, client/elicitation, "URL Elicitation Required Error"
-URL_ELICITATION_REQUIRED = -32042
+RESOURCE_NOT_FOUND = -32002  # 2025-11-25, server/resources, "Error Handling"
+URL_ELICITATION_REQUIRED = -32042  # client/elicitation, "URL Elicitation Required Error"
 
 
 class SessionNotFound(InvalidRequest):

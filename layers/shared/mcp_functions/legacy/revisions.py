@@ -23,8 +23,7 @@ SERVED = (OLDEST, JUNE, LATEST)
 # names it is served as the first revision that has it.
 REVISION_OF_HEADER: dict[str | None, str] = {None: OLDEST, "2024-11-05": OLDEST, **{each: each for each in SERVED}}
 
-# The revision that introduced each feature (the changelogs, "Key changes").
-INTRODUCED = {
+INTRODUCED = {  # the revision that introduced each feature (the changelogs, "Key changes")
     "title": JUNE,
     "_meta": JUNE,  # in tools, prompts, resources and content
     "outputSchema": JUNE,
@@ -42,8 +41,7 @@ INTRODUCED = {
     "sampling.blocks": LATEST,  # a message with several blocks of content
 }
 
-# An answer is a JSON-RPC response.
-MessageKind: TypeAlias = Literal["request", "notification", "answer"]
+MessageKind: TypeAlias = Literal["request", "notification", "answer"]  # an answer: a response
 
 # Only clients of 2026-07-28 send these methods. If such a request lacks its header and its `_meta`, the code for
 # 2026-07-28 must answer it, because it explains what is missing.

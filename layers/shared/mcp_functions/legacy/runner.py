@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mcp_functions.legacy.request import LegacyRequest
     from mcp_functions.protocol.wire_types import ClientCapabilities, InputResponses, JSONRPCMessage, ResultObject
 
-# `run_rounds` begins another round only if the gateway still waits for this time
-MIN_ROUND_SECONDS = 15.0
+MIN_ROUND_SECONDS = 15.0  # another round begins only if the gateway still waits for so long
 
 
 def run_rounds(
@@ -29,15 +28,8 @@ def run_rounds(
 ) -> RoundOutcome:
     """Run rounds of a call until it ends, asks a question, or the gateway does not wait for another round.
 
-    Args:
-        request: the HTTP request of the client, for which the gateway waits.
-        call: the call, with the state of its last round.
-        capabilities: the client's capabilities that the round may use.
-        answers: the answers to the questions of the last round, by key; None if it asked nothing.
-        notifications: those of earlier rounds, which the client has not received.
-
-    Returns:
-        The outcome of the last round, with the notifications of all rounds.
+    The call has the state of its last round, and `answers` are those to its questions; None if it asked nothing. The
+    outcome of the last round has the notifications of all rounds, and those given, which the client has not received.
     """
     earlier: RoundOutcome | None = None
     while True:
@@ -64,8 +56,7 @@ def run_round(
     except (Unauthorized, InsufficientScope) as error:
         notes.add_error(error)
         return access_denied(responses.failure(error, call.id))
-    # A crash becomes a JSON-RPC error, so the client learns which request crashed.
-    except BaseException as error:
+    except BaseException as error:  # a JSON-RPC error tells the client which request crashed
         if is_ctrl_c(error):
             raise
         notes.add_error(error)

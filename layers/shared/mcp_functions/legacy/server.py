@@ -66,11 +66,7 @@ class LegacyServer:
         self._deployment = Deployment(settings, answer_current, catalog, now, session_tokens=tokens, call_store=calls)
 
     def respond(self, http: HttpRequest) -> Response | None:
-        """Answer one HTTP request; None if it is not of a client of 2025.
-
-        Raises:
-            McpError: the HTTP status must show the problem: the access token, the session or a header is invalid.
-        """
+        """Answer one HTTP request; None if it is not of a client of 2025, McpError if the HTTP status must tell why."""
         try:
             return self._respond(http)
         except AccessDenied as denied:

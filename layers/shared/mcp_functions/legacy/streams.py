@@ -114,8 +114,7 @@ def _following(request: LegacyRequest, store: CallStore, position: StreamPositio
         return _poll(store, position) if is_in_time else _error(position, OutcomeUnknown(reason="runner_died"))
     if record.step > position.step:
         return _events_after(store, position, record)
-    # The client has received the question, and has not answered it.
-    if is_in_time:
+    if is_in_time:  # the client has received the question, and has not answered it
         return _poll(store, position, POLL_PAUSES[position.polls])
     return _error(position, QuestionExpired(reason="not_answered"))
 

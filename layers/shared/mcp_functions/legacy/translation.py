@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="Mapping[str, Any]")  # the type of an object, for example `ListEntry`
 
-# Results have these since 2026-07-28.
-NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})
+NEW_RESULT_MEMBERS = frozenset({"resultType", "ttlMs", "cacheScope"})  # since 2026-07-28
 
 
 def legacy_response(request: LegacyRequest, call: LegacyCall, outcome: RoundOutcome) -> JSONRPCMessage:
@@ -69,8 +68,7 @@ def _result(method: str, current: ResultObject, revision: str) -> ResultObject:
 def _entry(current: ListEntry, revision: str) -> ListEntry:
     """Return a tool, prompt, resource or template as a list of `revision` describes it."""
     entry = _without_new(current, revision)
-    if "inputSchema" in entry:  # of a tool
-        # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
+    if "inputSchema" in entry:  # 2025-11-25, schema.ts, Tool: both schemas have `type: "object"`
         entry["inputSchema"] = {**entry["inputSchema"], "type": "object"}
         output = entry.pop("outputSchema", None)
         if output is not None and _allows_only_objects(output, output):

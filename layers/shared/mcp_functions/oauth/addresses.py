@@ -37,7 +37,6 @@ def is_public(text: str) -> bool:
             address = IPv4Address(address.packed[-4:])
         elif address.ipv4_mapped:  # "::ffff:10.0.0.1"
             address = address.ipv4_mapped
-    # False for a network of the other version of IP
-    if any(address in network for network in _NOT_PUBLIC):
+    if any(address in network for network in _NOT_PUBLIC):  # False for one of the other version
         return False
     return address.is_global and not address.is_multicast and not address.is_reserved

@@ -53,11 +53,7 @@ LATE_CALLBACK = "this browser did not start the sign-in, or started it too long 
 
 
 def begin(request: OAuthRequest, services: Services) -> Response:
-    """Answer `GET /authorize`: with the consent page, or with a redirect.
-
-    Raises:
-        OAuthError: nothing may be sent to the redirect URI, so the browser shows a page.
-    """
+    """Answer `GET /authorize`: the consent page, a redirect, or an OAuthError if nothing may go to the redirect URI."""
     client = _find_client(request, services)
     try:
         sign_in = read_sign_in(client, request.parameters, services.settings)
@@ -119,11 +115,7 @@ def _open_sign_in(
 
 
 def decide(request: OAuthRequest, services: Services) -> Response:
-    """Answer the form of the consent page, `POST /authorize`.
-
-    Raises:
-        OAuthError: the form was not sent by the page, in the browser to which the page was shown.
-    """
+    """Answer the form of the consent page, `POST /authorize`; OAuthError if another page or browser sent it."""
     headers = request.http.headers
     fetch_site = headers.get("sec-fetch-site", "same-origin")  # older browsers do not send it
     if headers.get("origin") != services.settings.origin or fetch_site != "same-origin":
@@ -158,11 +150,7 @@ def _redirect_error(redirect: str, state: str, error: OAuthError, services: Serv
 
 
 def finish(request: OAuthRequest, services: Services) -> Response:
-    """Answer `GET /callback`, to which the provider sends the browser back.
-
-    Raises:
-        OAuthError: this browser did not start the sign-in, or another provider answered.
-    """
+    """Answer `GET /callback`; OAuthError if this browser did not start the sign-in, or another provider answered."""
     parameters = request.parameters
     _browser, sign_in, seed = _open_sign_in(REQUEST, parameters.get("state", ""), LATE_CALLBACK, request, services)
     services.provider.check_issuer(parameters.get("iss"))

@@ -34,11 +34,7 @@ class CallerBudgets:
 
     @contextmanager
     def charged_if_refused(self, caller_id: str) -> Iterator[None]:
-        """Take a unit from a caller's budget if the provider refuses what the block sends, whoever can mend that.
-
-        Raises:
-            Busy: the budget is empty, so the block does not run.
-        """
+        """Take a unit if the provider refuses what the block sends, whoever can mend that; Busy if there is none."""
         # Before the block runs, because many requests may run at the same time.
         if not self._buckets.take(caller_id, 1, self._now()):
             raise Busy(reason=self._reason)
@@ -65,11 +61,7 @@ class FetchBudgets:
 
     @contextmanager
     def charged(self, caller_id: str) -> Iterator[None]:
-        """Charge the time of a block to a caller, and to this container.
-
-        Raises:
-            Busy: a budget is not enough for the longest fetch, so the block does not run.
-        """
+        """Charge a block to a caller and to this container; Busy if a budget is too small for the longest fetch."""
         begun = self._now()
         if not self._callers.take(caller_id, 1 + self._most, begun):
             raise Busy(reason="fetch_budget")

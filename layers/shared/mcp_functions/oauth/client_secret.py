@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
 SERVICE = "secretsmanager"
 FRESH_SECONDS = 300  # then the secret is read again, because it may have been rotated
-# The members of a JSON object that may be the secret, the first one first.
-MEMBERS = ("client_secret", "ClientSecret", "secret")
+MEMBERS = ("client_secret", "ClientSecret", "secret")  # of a JSON object, the first one first
 LIMITS = aws.CallLimits(connect_seconds=1.0, read_seconds=2.0, attempts=2)
 
 
@@ -56,11 +55,9 @@ def _read(arn: str) -> str:
     client = aws.make_client(SERVICE, LIMITS)
     try:
         return str(client.get_secret_value(SecretId=arn)["SecretString"])
-    except (KeyError, ValueError, TypeError):
-        # The cause could quote the secret.
+    except (KeyError, ValueError, TypeError):  # the cause could quote the secret
         raise Misconfigured(reason=f"{SERVICE}:UnexpectedAnswer") from None
-    # botocore's classes are not imported; its text may quote the request
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - botocore's, whose text may quote the request
         raise service_error(SERVICE, read_failure(error)) from None
     finally:
         client.close()

@@ -40,10 +40,8 @@ class Clients:
     def find(self, client_id: str, caller_id: str, is_in_use: Callable[[], bool] = lambda: False) -> Client:
         """Return the client with an id, which is any text, and note the id for the log line of the request.
 
-        Args:
-            client_id: the id from the client.
-            caller_id: the caller whose limits count the fetch of a document, or a forged id.
-            is_in_use: whether a registration that has expired is still in use, and so counts.
+        The limits of the caller count the fetch of a document, or a forged id. A registration that has expired counts
+        while it `is_in_use`.
         """
         # The log line shows a digest of it as `flow`. An operator blocks a client by the digest, the id or the host.
         observability.current().flow = client_id
@@ -78,8 +76,7 @@ class Clients:
         if client.method in SECRET_METHODS:
             secret = secrets.token_urlsafe(32)
             client = client._replace(secret_digest=hash_secret(secret))
-        # What the id holds; `_registered` reads it.
-        claims = {
+        claims = {  # what the id holds; `_registered` reads it
             "generation": self._settings.client_generation,
             "name": client.name,
             "redirects": client.redirect_uris,
@@ -87,8 +84,7 @@ class Clients:
             "secret": client.secret_digest,
             "keys": client.keys,
             "keys_url": client.keys_url,
-            # It makes each id unique, so that a block or a consent concerns one registration.
-            "salt": secrets.token_urlsafe(9),
+            "salt": secrets.token_urlsafe(9),  # a block or a consent concerns one registration
         }
         return client._replace(id=self._values.seal(CLIENT, claims)), secret
 

@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 
 D = TypeVar("D")  # a document
 KEPT_SECONDS = 24 * 3600  # how long a copy serves while its site is silent
-# How long a site is not asked again if a copy serves, or if the document is gone.
-PAUSE_SECONDS = 60
-# The same if nothing serves: a site that is back must not be missed for long.
-SHORT_PAUSE_SECONDS = 5
+PAUSE_SECONDS = 60  # a site is not asked again for so long if a copy serves, or it is gone
+SHORT_PAUSE_SECONDS = 5  # if nothing serves: a site that is back must not be missed for long
 MAX_COPIES = 256
 
 
@@ -42,24 +40,20 @@ class Copies:
         self._now = now
         self._fresh_seconds = fresh_seconds
         self._copies: dict[str, Copy] = {}  # by URL, the oldest first
-        # Held while the copies change: the local server answers requests in several threads.
-        self._lock = Lock()
+        self._lock = Lock()  # held while they change: the local server has several threads
 
     def get(self, url: str, read: Callable[[str], D], *, again: bool = False) -> D:
         """Return the document at a URL; raise as `read` did if no copy serves.
 
-        Args:
-            url: the URL.
-            read: reads the document at a URL. An OAuthError `invalid_client` means that there is none any more.
-            again: whether to read it now, because the copy lacks something that is needed.
+        An OAuthError `invalid_client` of `read` means that there is none any more. With `again` it is read now, because
+        the copy lacks something that is needed.
         """
         copy = self._copies.get(url, Copy())
         if self._now() >= copy.next_read or (again and copy.failure is None):
             copy = self._read(url, read, copy)
         serves = copy.document and self._now() < copy.read_at + KEPT_SECONDS
         if copy.failure and (again or not serves):
-            # The copy must not keep the requests of the traceback.
-            raise copy.failure.with_traceback(None)
+            raise copy.failure.with_traceback(None)  # a traceback would keep the requests
         document: D = copy.document
         return document
 

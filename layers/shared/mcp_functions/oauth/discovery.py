@@ -15,11 +15,8 @@ if TYPE_CHECKING:
 AUTHORIZATION_SERVER = "/.well-known/oauth-authorization-server"
 OPENID = "/.well-known/openid-configuration"
 KEYS = "/.well-known/jwks.json"
-# This server signs nothing, because the provider issues the tokens.
-NO_KEYS: KeySet = {"keys": []}
+NO_KEYS: KeySet = {"keys": []}  # the provider issues the tokens, so this server signs nothing
 
-
-# What this server supports, in its metadata.
 SUPPORTED: ProviderMetadata = {
     "response_types_supported": ["code"],
     "response_modes_supported": ["query"],

@@ -122,8 +122,7 @@ def fetch(url: str, network: Network) -> dict[str, Any]:
         raise Gone
     if https.may_succeed_later(response.status):
         raise NoAnswer
-    # A redirect is refused too, because nothing has checked where it leads.
-    if response.status != HTTPStatus.OK:
+    if response.status != HTTPStatus.OK:  # also a redirect: nothing has checked where it leads
         raise WrongAnswer
     return https.read_json(response)
 
@@ -144,12 +143,10 @@ def _match_url(url: str) -> re.Match[str] | None:
 
 def _public_addresses(host: str, network: Network, deadline: Deadline) -> Sequence[str]:
     """Resolve a host. One address that is not public is enough to refuse the host."""
-    # The system's resolver has no time limit, so a thread waits for it.
-    resolver = ThreadPoolExecutor(max_workers=1)
+    resolver = ThreadPoolExecutor(max_workers=1)  # the system's resolver has no time limit
     try:
         resolved = resolver.submit(network.resolve, host).result(deadline.remaining())
-    # No address, or no answer in time; or the name is too long for a host.
-    except (OSError, UnicodeError):
+    except (OSError, UnicodeError):  # no address, or none in time; or the name is too long
         raise NoAnswer from None
     finally:
         resolver.shutdown(wait=False)
@@ -164,8 +161,7 @@ def _connect(host: str, public: Sequence[str], network: Network, deadline: Deadl
         try:
             connected = network.connect(address, deadline.remaining())
             encrypted = encrypt(connected, host, network.tls(), deadline)
-        # An SSLCertVerificationError is one: the certificate is not that of the host.
-        except ValueError:
+        except ValueError:  # as an SSLCertVerificationError: the certificate is another host's
             raise WrongAnswer from None
         except OSError:
             continue  # the next address may accept

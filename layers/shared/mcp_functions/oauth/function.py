@@ -57,8 +57,7 @@ class OAuthFunction:
 
     def __init__(self, make_services: Callable[[str], Services], log: RequestLog, now: Callable[[], float]) -> None:
         """Keep what the first event needs. `make_services` gets the physical name of the function."""
-        # Powertools' Tracer reads the name of the entry point; an object has none by itself
-        self.__name__ = "handler"
+        self.__name__ = "handler"  # Powertools' Tracer reads the name of a Lambda entry point
         self._make_services = make_services
         self._log = log
         self._now = now
@@ -66,11 +65,7 @@ class OAuthFunction:
         self._lock = Lock()
 
     def __call__(self, event: Event, context: LambdaContext) -> Response:
-        """Respond to one event.
-
-        Raises:
-            ValueError: the event is not an HTTP request in payload format 2.0.
-        """
+        """Respond to one event; ValueError if it is not an HTTP request in payload format 2.0."""
         http = self._log.read(event, context, self._now())
         with self._log.taking_notes(http) as notes:
             try:

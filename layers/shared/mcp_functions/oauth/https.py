@@ -42,8 +42,7 @@ def exchange(
     sent = {"accept": "application/json", "user-agent": "mcp-functions", "connection": "close", **(headers or {})}
     try:
         connection.request(method, target, body, sent)
-        # One byte more shows that the body is too large.
-        response = read_response(connection, limit + 1)
+        response = read_response(connection, limit + 1)  # one byte more: the body is too large
     except (OSError, HTTPException, ValueError):
         raise NoAnswer from None
     finally:

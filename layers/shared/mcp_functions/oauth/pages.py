@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from mcp_functions.oauth.sign_in import SignIn
 
 FOLDER = Path(__file__).parent
-# Parts of consent.html that not every consent page has.
 PUBLISHER = "<dt>Published by</dt><dd><strong>{site}</strong></dd>"
 WARNING = (
     "<p><strong>Attention: the answer goes to another site than the one that publishes the application.</strong></p>"
@@ -53,8 +52,7 @@ def consent_page(client: Client, sign_in: SignIn, sealed_sign_in: str, settings:
     parts = {name: escape(text) for name, text in texts.items()}
     parts["publisher"] = PUBLISHER.format(site=escape(client.site)) if client.site else ""
     parts["warning"] = WARNING if _leads_elsewhere(client, sign_in.redirect) else ""
-    # "" if no browser may remember the consent
-    parts["remember"] = REMEMBER if sign_in.consent else ""
+    parts["remember"] = REMEMBER if sign_in.consent else ""  # else no browser may remember it
     return Template(_read_file("consent.html")).substitute(parts, style=_read_file("style.css"))
 
 

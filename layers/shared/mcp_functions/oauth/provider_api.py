@@ -103,8 +103,7 @@ class ProviderApi:
         if code in REFUSALS:
             raise OAuthError(*REFUSALS[code])
         if code == "invalid_client":
-            # The secret may have been rotated: the next request reads it again.
-            self._secret.reset()
+            self._secret.reset()  # it may have been rotated: the next request reads it again
         # A code that is no constant of OAuth could be any text, even a secret, so it is not logged.
         logged = code if code in OPERATOR_ERRORS else "unexpected_error"
         raise Misconfigured(reason=f"provider:{logged}")
@@ -178,8 +177,7 @@ def _request(url: str, headers: Mapping[str, str], body: bytes | None) -> Respon
         connection = open_connection(parts.scheme, host, port, CONNECT_SECONDS, Deadline(REQUEST_SECONDS))
         return https.exchange(connection, target, MAX_BYTES, headers, body)
     except (OSError, NoAnswer):
-        # The cause could quote the response, which may hold a token.
-        raise TemporarilyUnavailable(UNAVAILABLE) from None
+        raise TemporarilyUnavailable(UNAVAILABLE) from None  # the cause could quote a token
 
 
 def _json(response: Response) -> dict[str, Any]:

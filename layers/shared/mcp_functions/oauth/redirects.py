@@ -50,8 +50,7 @@ CALLBACK = r"""(?x)
     (?: (?: oauth2? [_-]? )? (?: (?: call )? back | cb | redirect ) | oauth2? | (?: did- )? authenticate )
     /? (?: [?] .* )?
 """
-# This server adds them to a redirect URI.
-RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}
+RESPONSE_PARAMETERS = {"code", "state", "iss", "error", "error_description"}  # added by this server
 
 
 def may_be_registered(uri: str) -> bool:
@@ -76,8 +75,7 @@ def is_web(uri: str) -> bool:
     if web is None:
         return False
     last_label = web["host"].lower().rpartition(".")[2]
-    # It names the user's machine, also in "app.localhost" (RFC 6761).
-    return last_label != "localhost"
+    return last_label != "localhost"  # the user's machine, also in "app.localhost" (RFC 6761)
 
 
 def destination(uri: str) -> str:

@@ -52,8 +52,7 @@ def describe(client: Client, secret: str, now: int) -> ClientInformation:
         described["client_name"] = client.name
     if secret:
         described["client_secret"] = secret
-        # The secret ends with the id.
-        described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds
+        described["client_secret_expires_at"] = now + CLIENT.lifetime_seconds  # as the id
     if client.keys is not None:
         described["jwks"] = client.keys
     if client.keys_url:

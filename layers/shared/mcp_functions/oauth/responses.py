@@ -97,10 +97,8 @@ def make_oauth_error(error: OAuthError, http: HttpRequest) -> Response:
 
 def make_server_error(error: McpError, http: HttpRequest) -> Response:
     """Make the response of a request that this server could not read, or could not answer."""
-    status = error.status
     # An McpError may have the status 200: MCP clients read the error in the body.
-    if status < HTTPStatus.BAD_REQUEST:
-        status = 500
+    status = 500 if error.status < HTTPStatus.BAD_REQUEST else error.status
     if is_page_path(http.path):
         response = make_page(status, pages.last_page("stopped.html"))
     else:

@@ -64,8 +64,7 @@ def revoke(request: OAuthRequest, services: Services) -> Response:
             description="only refresh tokens can be revoked: an access token ends by itself",
         )
     claims = _open_refresh_token(token, request, client, services)
-    if claims is None:
-        # RFC 7009, 2.2: "invalid tokens do not cause an error response"
+    if claims is None:  # RFC 7009, 2.2: "invalid tokens do not cause an error response"
         return responses.make_json(200, {})
     with services.refusal_budget.charged_if_refused(request.caller_id):
         services.provider.api.revoke(claims["token"])
@@ -89,8 +88,7 @@ def _open_code(form: Mapping[str, str], caller_id: str, client: Client, services
     """Return the claims of our code; None if it is not this client's, or has expired."""
     code, resource = form.get("code", ""), services.settings.resource
     claims = services.values.open(CODE, code, caller_id, client.id_digest, "", resource)
-    if claims is None and "redirect_uri" in form:
-        # Version 0.1.0 bound a code to the redirect URI instead.
+    if claims is None and "redirect_uri" in form:  # version 0.1.0 bound a code to this URI
         claims = services.values.open(CODE, code, caller_id, client.id_digest, form["redirect_uri"], resource)
         claims = claims and {**claims, "redirect": form["redirect_uri"]}
     return cast("CodeClaims | None", claims)

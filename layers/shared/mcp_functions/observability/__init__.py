@@ -100,8 +100,7 @@ class Notes:
         """Set the outcome to an unexpected exception: its type or broken rule, and its frames, but not its text."""
         self.outcome = "crashed"
         self.raised = error
-        # CloudWatch's metric of crashes counts only lines with a handler
-        self.handler = self.handler or UNKNOWN
+        self.handler = self.handler or UNKNOWN  # CloudWatch's metric counts lines with a handler
         if isinstance(error, DeveloperError):
             self.reason = error.rule
             self.place = frames(error, of_author=True)

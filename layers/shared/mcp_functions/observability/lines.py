@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from mcp_functions.observability import Notes
 
-    # The value of a field of the line. One that is unknown (None) is left out.
-    Field: TypeAlias = "str | float | None"
+    Field: TypeAlias = "str | float | None"  # one that is unknown (None) is left out
 
 NAME = "mcp_functions"  # the name of the logger
 
@@ -133,8 +132,7 @@ def level_of(notes: Notes) -> int:
     It is DEBUG for a response that the front door only passed on, because the function behind it writes the same facts.
     A cold start of the front door is no fact of that function.
     """
-    # The HTTP status does not tell it: a crashed tool has 200.
-    has_failed = notes.outcome in {"crashed", "failed"}
+    has_failed = notes.outcome in {"crashed", "failed"}  # a crashed tool has the HTTP status 200
     # With any other reason, a conversation or a table's item exceeded a limit. The text of the reason has the number of
     # the limit, so no set can list these reasons.
     exceeded_limit = notes.outcome == "complete" and notes.reason and notes.reason not in NORMAL_REASONS

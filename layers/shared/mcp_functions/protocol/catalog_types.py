@@ -19,10 +19,8 @@ class Server(TypedDict, total=False):
 
     instructions: str
     serverInfo: ServerInfo
-    # the settings of each extension
-    extensions: dict[str, JSONObject]
-    # for each list, its names or URIs in the order of that server
-    order: dict[ListName, list[str]]
+    extensions: dict[str, JSONObject]  # the settings of each
+    order: dict[ListName, list[str]]  # for each list, its names or URIs in the order of that server
 
 
 class Hidden(TypedDict, total=False):
@@ -32,25 +30,18 @@ class Hidden(TypedDict, total=False):
     prompts: dict[str, list[str]]
     resources: dict[str, list[str]]
     resourceTemplates: dict[str, list[str]]
-    # by their index, the servers whose handlers are all hidden, with the scopes of each handler
-    servers: dict[str, list[list[str]]]
+    servers: dict[str, list[list[str]]]  # index -> the scopes of each handler, if all are hidden
 
 
 class Properties(TypedDict, total=False):
     """What has a property. An empty member is left out."""
 
-    # the OAuth scopes that handlers require
-    scopes: list[str]
-    # the functions whose calls may become tasks
-    tasks: list[str]
-    # the tools that may ask their user
-    asks: list[str]
-    # those of them whose questions are not shown as a form of an app (MCP Apps)
-    formless: list[str]
-    # those of them that let the model pass on the user's answers
-    relays: list[str]
-    # the tools that only an app may call
-    apps: list[str]
+    scopes: list[str]  # the OAuth scopes that handlers require
+    tasks: list[str]  # the functions whose calls may become tasks
+    asks: list[str]  # the tools that may ask their user
+    formless: list[str]  # those of them whose questions no form of an app shows (MCP Apps)
+    relays: list[str]  # those of them that let the model pass on the user's answers
+    apps: list[str]  # the tools that only an app may call
 
 
 class _Lists(TypedDict):
@@ -61,21 +52,16 @@ class _Lists(TypedDict):
     resources: list[ListEntry]
     resourceTemplates: list[ListEntry]
     functions: Folders
-    # whether any handler completes arguments, or sends log messages
-    completions: bool
-    logging: bool
+    completions: bool  # whether any handler completes arguments
+    logging: bool  # whether any handler sends log messages
 
 
 class Catalog(_Lists, Properties, total=False):
     """The tools, prompts and resources of a server. A member of this class is left out if it would be empty."""
 
     servers: list[Server]
-    # what a front door says of the whole server; its `serverInfo` replaces those of `servers`
-    front_door: Server
-    # the methods of extensions of adopted servers ("skills/list"), with the folder of each
-    methods: dict[str, str]
+    front_door: Server  # of the whole server; its `serverInfo` replaces those of `servers`
+    methods: dict[str, str]  # of extensions of adopted servers ("skills/list"), with their folders
     hidden: Hidden
-    # whether the client can be shown the toolkit's form (`apps.listings`); no file has it
-    has_form: bool
-    # the URIs of skills with a digest of each (`skills`). Their files are in skills.json
-    skills: dict[str, str]
+    has_form: bool  # whether the client sees the toolkit's form (`apps.listings`); no file has it
+    skills: dict[str, str]  # URI -> digest (`skills`); their files are in skills.json

@@ -29,8 +29,7 @@ LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert"
 # client requests."
 CALL_METHODS = {"tools/call": "name", "resources/read": "uri", "prompts/get": "name"}
 
-# The methods that list something, and the member of the result that holds the list.
-LIST_METHODS: Mapping[str, ListName] = {
+LIST_METHODS: Mapping[str, ListName] = {  # and the member of the result that holds the list
     "tools/list": "tools",
     "prompts/list": "prompts",
     "resources/list": "resources",
@@ -59,18 +58,14 @@ APP_FORM_URI = "ui://mcp-functions/form"  # the form that asks the questions of 
 # The keys of `_meta` that begin so are this toolkit's own: its form believes what they say.
 OWN_META = "mcp-functions/"
 META_FORM: Final = "mcp-functions/form"  # in a result: what the form shows and returns
-# In a request: the key for the revision of a client of 2025. `legacy` translates the request of such a client into a
-# request of this revision.
-META_CLIENT_REVISION: Final = "mcp-functions/earlier"
-# In a request: how long the client of a dialect wants its task to be kept, in milliseconds.
-META_TASK_TTL: Final = "mcp-functions/task-ttl"
+META_CLIENT_REVISION: Final = "mcp-functions/earlier"  # in a request: that of a client of 2025
+META_TASK_TTL: Final = "mcp-functions/task-ttl"  # in a request of a dialect: milliseconds
 
 # The method in the log if a message of a dialect continues a call. No request has this method.
 RESUME_METHOD = "turns/resume"
 
 # A function `functions/<folder>/app.py` is deployed as the Lambda function `<stack>_<folder>`.
-# ends the name of the Lambda function that continues the tasks of a function
-WORKER_SUFFIX = "-worker"
+WORKER_SUFFIX = "-worker"  # of the function that continues the tasks of another
 ENDPOINT_FOLDER = "mcp"  # the folder of the function that clients call, at /mcp
 
 # Every method that a client of this or an older revision may send. A log line names no other method.

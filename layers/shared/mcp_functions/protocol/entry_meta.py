@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 LABEL = r"[A-Za-z](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 KEY = rf"{NAME}|(?P<prefix>{LABEL}(?:\.{LABEL})*)/(?:{NAME})?"
-# A prefix with one of these as its second label is reserved (basic, "_meta").
-RESERVED_LABELS = {"modelcontextprotocol", "mcp"}
+RESERVED_LABELS = {"modelcontextprotocol", "mcp"}  # as a prefix's second label (basic, "_meta")
 TAGS = "fastmcp"
 
 
@@ -47,8 +46,7 @@ def _read_members(value: object) -> JSONObject:
             raise TypeError(f"_meta key {key!r}: letters, digits, . _ - and a prefix/ that is not reserved")
     try:
         members: JSONObject = to_json(dict(value))
-        # a check: it raises ValueError for what `to_json` keeps
-        dumps(members).encode()
+        dumps(members).encode()  # a check: it raises ValueError for what `to_json` keeps
     except NotJson as error:
         raise TypeError(f"JSON cannot carry meta ({error})") from None
     except UnicodeEncodeError:

@@ -61,8 +61,7 @@ class Event(TypedDict, total=False):
     isBase64Encoded: bool
 
 
-# statusCode, headers, body and isBase64Encoded, as API Gateway expects them
-Response: TypeAlias = dict[str, Any]
+Response: TypeAlias = dict[str, Any]  # statusCode, headers, body and isBase64Encoded
 
 
 class WorkerOrder(TypedDict):

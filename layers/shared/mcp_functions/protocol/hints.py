@@ -93,13 +93,7 @@ TEXT = Value("text", lambda value: isinstance(value, str))
 FLAG = Value("True or False", lambda value: isinstance(value, bool))
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})?)?"
 
-TOOL_ANNOTATIONS = Object(
-    title=TEXT,
-    readOnlyHint=FLAG,
-    destructiveHint=FLAG,
-    idempotentHint=FLAG,
-    openWorldHint=FLAG,
-)
+TOOL_ANNOTATIONS = Object(title=TEXT, readOnlyHint=FLAG, destructiveHint=FLAG, idempotentHint=FLAG, openWorldHint=FLAG)
 
 ANNOTATIONS = Object(
     audience=ListOf('"user" and "assistant"', _text('"user" or "assistant"', "user|assistant")),

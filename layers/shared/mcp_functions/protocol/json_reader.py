@@ -28,15 +28,10 @@ SURROGATE = r"\\u[dD]"  # begins an escape that may be half of a surrogate pair:
 
 
 def loads(text: str | bytes) -> JSONValue:
-    """Read JSON strictly.
-
-    Raises:
-        ParseError: the text is not JSON, is ambiguous, is nested too deep, or is not whole Unicode.
-    """
+    """Read JSON strictly; ParseError if it is no JSON, ambiguous, nested too deep, or not whole Unicode."""
     try:
         string = text if isinstance(text, str) else text.decode()
-        # a check: the text itself may hold half of a surrogate pair
-        string.encode()
+        string.encode()  # a check: the text itself may hold half of a surrogate pair
         # The collector would look at the new containers again and again, although none of them is garbage yet. Then
         # 4 MiB of nested arrays would take four times as long.
         with GcPause():
@@ -65,8 +60,7 @@ MAX_EXACT = 2**53  # up to this number, each integer has a double of its own
 
 def _read_float(text: str) -> int | float:
     value = float(text)
-    # `float` reads a number that is too large for a double as infinity
-    if abs(value) == float("inf"):
+    if abs(value) == float("inf"):  # as `float` reads a number that is too large for a double
         raise ParseError(message="A JSON number is too large")
     if value.is_integer() and abs(value) <= MAX_EXACT:
         return int(value)

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-
 # `check_circular` would slow down every call. Without it, a value that contains itself ends in a RecursionError.
 _OPTIONS: dict[str, Any] = {"separators": (",", ":"), "allow_nan": False, "check_circular": False}
 _UNICODE = json.JSONEncoder(ensure_ascii=False, **_OPTIONS)
@@ -44,8 +43,7 @@ def dumps_sorted(value: object) -> str:
 def _encode(encoder: json.JSONEncoder, value: object) -> str:
     try:
         return encoder.encode(value)
-    except RecursionError:
-        # `from None`, because the traceback of a RecursionError has a thousand equal frames.
+    except RecursionError:  # `from None`, because its traceback has a thousand equal frames
         raise ValueError("nested too deep") from None
 
 

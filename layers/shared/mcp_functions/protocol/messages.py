@@ -34,8 +34,7 @@ if TYPE_CHECKING:
         ResultObject,
     )
 
-# The most characters of a request id and of a progress token. Both are repeated in messages of the server.
-MAX_ID_CHARS = 8192
+MAX_ID_CHARS = 8192  # of a request id and of a progress token, which messages of the server repeat
 
 
 class Principal(NamedTuple):
@@ -209,8 +208,7 @@ def is_id(value: object) -> bool:
     """Check a request id or a progress token: an integer, or a string of at most MAX_ID_CHARS characters."""
     if isinstance(value, str):
         return len(value) <= MAX_ID_CHARS
-    # Python counts True as an integer
-    return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, int) and not isinstance(value, bool)  # to Python, True is an integer
 
 
 def check_meta(message: JSONRPCRequest) -> None:

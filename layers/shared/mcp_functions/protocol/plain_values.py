@@ -144,8 +144,7 @@ def _check_supported(value: object) -> None:
 def _convert_object(value: object) -> JSONValue:
     """Convert a dataclass, an enum, a date, or a value that only pydantic can convert."""
     is_dataclass = hasattr(value, "__dataclass_fields__")
-    # A dataclass of pydantic may have aliases.
-    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):
+    if is_dataclass and not hasattr(value, "__pydantic_serializer__"):  # pydantic's may rename
         from dataclasses import fields
 
         declared = fields(cast("DataclassInstance", value))
@@ -156,8 +155,7 @@ def _convert_object(value: object) -> JSONValue:
 
     if type(value) in (date, datetime):
         text = cast("date", value).isoformat()
-        # pydantic writes UTC as "Z".
-        return f"{text[:-6]}Z" if text.endswith("+00:00") else text
+        return f"{text[:-6]}Z" if text.endswith("+00:00") else text  # as pydantic writes UTC
     try:
         return pydantic_to_json(value)
     except ValueError:  # `from None` hides pydantic's text, because it quotes the value
@@ -187,8 +185,7 @@ def _convert_key(key: object) -> str:
 
 PACKAGES = frozenset({"mcp_functions", "mcp_types", "mcp", "fastmcp"})
 
-# The kind of each protocol type, by the name of its class.
-CONTENT_KINDS: dict[str, ContentKind] = {
+CONTENT_KINDS: dict[str, ContentKind] = {  # by the name of the class
     "Text": "block", "TextContent": "block", "Image": "block", "ImageContent": "block", "Audio": "block",
     "AudioContent": "block", "File": "block", "EmbeddedResource": "block", "ResourceLink": "block",
     "PromptMessage": "message", "SamplingMessage": "message", "Message": "message",

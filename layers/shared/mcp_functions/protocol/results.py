@@ -146,8 +146,7 @@ def read_resource_contents(
 
 
 def _holds_content(values: Iterable[object]) -> bool:
-    # Each type is looked up once, because a list may be long.
-    types = {type(value) for value in values}
+    types = {type(value) for value in values}  # each is looked up once: a list may be long
     return any(content_kind_of_type(cls) for cls in types)
 
 

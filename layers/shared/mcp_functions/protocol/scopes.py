@@ -45,6 +45,5 @@ def expand(scopes: Collection[str], hierarchy: Hierarchy) -> frozenset[str]:
     while to_visit:
         scope = to_visit.pop()
         allowed.add(scope)
-        # No scope is visited twice, so a circle ends, too.
-        to_visit |= hierarchy.get(scope, set()) - allowed
+        to_visit |= hierarchy.get(scope, set()) - allowed  # none twice, so a circle ends, too
     return frozenset(allowed)

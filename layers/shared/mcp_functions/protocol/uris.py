@@ -19,8 +19,7 @@ EXPRESSION = r"\{\+?\w+\}"  # of a template: it stays as it is
 ENCODED = r"%[0-9A-Fa-f]{2}"
 OTHERS = r"[^\w.~:/?#\[\]@!$&'()*+,;=%-]|[^\x00-\x7f]"
 UNRESERVED = r"[A-Za-z0-9._~-]"
-# "scheme-based normalization" (6.2.3): "/" is the empty path, and these ports
-WEB = {"http": ":80", "https": ":443"}
+WEB = {"http": ":80", "https": ":443"}  # "scheme-based normalization" (6.2.3), with "/" for no path
 
 
 def normal_form(uri: str) -> str:

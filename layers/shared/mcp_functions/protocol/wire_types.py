@@ -63,8 +63,7 @@ Meta = TypedDict(
         "io.modelcontextprotocol/clientInfo": "Implementation",
         "io.modelcontextprotocol/serverInfo": "Implementation",
         "io.modelcontextprotocol/logLevel": str,
-        # of 2025-11-25
-        "io.modelcontextprotocol/related-task": JSONObject,
+        "io.modelcontextprotocol/related-task": JSONObject,  # of 2025-11-25
         "progressToken": RequestId,
         "mcp-functions/form": JSONObject,
         "mcp-functions/earlier": str,
@@ -184,13 +183,6 @@ class ResultObject(TypedDict, total=False):
     serverInfo: Implementation
 
 
-class TaskOutcome(TypedDict, total=False):
-    """How a task ended: the result of its request, or an error."""
-
-    result: JSONValue
-    error: Error
-
-
 class ContentBlock(TypedDict, total=False):
     """A part of a result: text, an image, audio, a link or the contents of a resource. `type` tells which."""
 
@@ -268,8 +260,7 @@ class InputResponse(TypedDict, total=False):
     role: Role
     model: str
     stopReason: str
-    # roots/list
-    roots: list[JSONObject]
+    roots: list[JSONObject]  # roots/list
     # an error in place of a result: only an elicitation has an action to refuse it
     code: int
     message: str
@@ -290,8 +281,7 @@ class ListEntry(TypedDict, total=False):
     inputSchema: Schema
     outputSchema: Schema
     annotations: ToolAnnotations | Annotations
-    # a prompt
-    arguments: list[PromptArgument]
+    arguments: list[PromptArgument]  # of a prompt
     # a resource, or a template
     uri: str
     uriTemplate: str
@@ -375,8 +365,7 @@ Schema = TypedDict(
         "anyOf": "list[Schema]",
         "oneOf": "list[Schema]",
         "allOf": "list[Schema]",
-        # OpenAPI's, of a tagged union
-        "discriminator": "Discriminator",
+        "discriminator": "Discriminator",  # OpenAPI's, of a tagged union
         "properties": "dict[str, Schema]",
         "required": list[str],
         "additionalProperties": "bool | Schema",

@@ -45,9 +45,7 @@ class InputRequest(Generic[Answer_co]):
     def to_wire_question(self, key: str, *, camel_case: bool) -> WireQuestion:
         """Return the request as JSON, with the function that reads its response.
 
-        Args:
-            key: the question's key in `inputRequests`.
-            camel_case: True if the field `first_name` of a form is `firstName` for the client. Only forms have fields.
+        With `camel_case`, the field `first_name` of a form is `firstName` for the client. Only forms have fields.
         """
         raise NotImplementedError
 

@@ -41,14 +41,9 @@ class Capability:
 
     @classmethod
     def check(cls, parameter: str, type_args: tuple[Any, ...]) -> None:
-        """Check a declaration before any call. A capability that takes types, as `RequestState[Draft]`, overrides this.
+        """Check a declaration before any call, or raise a TypeError.
 
-        Args:
-            parameter: the name of the parameter, for the error.
-            type_args: the types in brackets: `(Draft,)` in the example.
-
-        Raises:
-            TypeError: they are wrong.
+        A capability that takes types, as `RequestState[Draft]`, overrides this, and gets `(Draft,)`.
         """
 
 

@@ -140,11 +140,7 @@ class RequestState(Capability, Generic[State]):
 
     @classmethod
     def check(cls, parameter: str, type_args: tuple[Any, ...]) -> None:
-        """Check that the brackets have a model, and that every field of it has a default.
-
-        Raises:
-            TypeError: there is no model, or a field without a default.
-        """
+        """Check that the brackets have a model, and that every field of it has a default, or raise a TypeError."""
         if not type_args:
             raise TypeError(f"{parameter}: RequestState needs its model in brackets, as in RequestState[Draft]")
         (model,) = type_args
@@ -165,11 +161,7 @@ def _check_key(own: str, key: str) -> None:
 
 
 def _write_state(state: BaseModel, round_: Round) -> str:
-    """Write a model as JSON, and check that the next round can read it.
-
-    Raises:
-        DeveloperError: the next round could not read this JSON as the same model.
-    """
+    """Write a model as JSON; DeveloperError if the next round could not read this JSON as the same model."""
     model = type(state).__name__
     try:
         written, is_whole = read_type(type(state)).record(state)

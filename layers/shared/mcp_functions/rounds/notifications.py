@@ -30,8 +30,7 @@ class Progress(Capability):
         if not isinstance(message, str | None):
             rule = "the message of progress is text, and not of type {type}"
             raise self._round.failed(DeveloperError(rule, type=type(message).__name__))
-        # "3 of 0" would say nothing.
-        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"
+        numbers = f"{progress:g} of {total:g}" if total else f"{progress:g}"  # not "3 of 0"
         self._round.progress_message = message or numbers
         show_progress = progress_listener.get()
         if show_progress:  # set only where the author runs the function locally
@@ -86,8 +85,7 @@ class Log(Capability):
             params = {"level": level, "data": to_json(data)}
             if logger:
                 params["logger"] = logger
-            # NaN, for example, must fail at the author's line, and not when the response is written
-            dumps(params)
+            dumps(params)  # NaN, for example, must fail at the author's line
         except (TypeError, ValueError) as error:
             rule = "JSON cannot carry what log.{level} was given ({type})"
             raise self._round.failed(DeveloperError(rule, level=level, type=type(data).__name__)) from error

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from mcp_functions.rounds.record import Record
 
 ACTIONS = ("accept", "decline", "cancel")
-# In one round. An answer never changes, so a loop that waits for another one would never end.
-MAX_TIMES_ASKED = 10_000
+MAX_TIMES_ASKED = 10_000  # in one round: a loop that waits for another answer would never end
 # A new version of a function may change a question between two rounds. If a question changes more often, its key or its
 # message comes from a clock or from chance, and the function would never get an answer.
 MAX_MESSAGE_CHANGES = 2
@@ -104,11 +103,7 @@ class Questions:
         return {key: self._asked[key].fingerprint for key in self._open}
 
     def ask(self, question: WireQuestion) -> Outcome:
-        """Return what the author's function gets for a question, or open the question for the client.
-
-        Raises:
-            DeveloperError: the question breaks a rule.
-        """
+        """Return what the function gets for a question, or open it for the client; DeveloperError for a broken rule."""
         key = question.key
         _check_text(key, question.request)
         fingerprint = input_requests.fingerprint(question.request)
@@ -149,8 +144,7 @@ class Questions:
                 self.actions[key] = "invalid"
             self._open[key] = input_requests.with_reason(question.request, str(invalid))
             return OPEN
-        # `Round.ask` raises the author's exception once every question of the call is answered.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - `Round.ask` raises it once all are answered
             return Outcome(error=error)
         self._record.answers[key][fingerprint] = input_requests.requested_part(question.request, response)
         return Outcome(answer)

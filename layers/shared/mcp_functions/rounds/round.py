@@ -210,8 +210,7 @@ class Round:
         if any(outcome.is_open for outcome in outcomes):
             raise self.interrupted()
         for outcome in outcomes:
-            # An exception of the author's code may be false (`__bool__`).
-            if outcome.error is not None:
+            if outcome.error is not None:  # an author's exception may be false (`__bool__`)
                 raise outcome.error
         return [outcome.answer for outcome in outcomes]
 

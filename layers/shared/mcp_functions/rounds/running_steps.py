@@ -35,12 +35,10 @@ class RunningSteps:
         self._lock.wait_for(lambda: not self.keys, min(seconds, TIMEOUT_MAX))
 
     async def await_in_task(self, work: Coroutine[None, None, None], must_finish: Callable[[], bool]) -> None:
-        """Await the work of a step in a task of its own, which can go on if the caller is cancelled.
+        """Await the work of a step, which runs and records it, in a task that can go on if the caller is cancelled.
 
-        Args:
-            work: runs the function of the step, and records its result.
-            must_finish: tells, when the caller is cancelled, whether the work goes on. It must if a question has ended
-                the round, because the next round needs the result. If not, the author's code has cancelled the step.
+        If a question has ended the round then, the work `must_finish`, because the next round needs the result. If not,
+        the author's code has cancelled the step.
         """
         import asyncio  # async handlers have imported it, and others do not need it
 

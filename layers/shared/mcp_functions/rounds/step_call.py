@@ -62,13 +62,9 @@ class StepCall:
             raise self._failed(rule, why=error) from error
 
     def run(self, max_seconds: float | None) -> object:
-        """Return the recorded result; run the function first if the record has none.
+        """Return the recorded result; run the function first if the record has none. It raises as `Step.__call__` does.
 
-        Args:
-            max_seconds: the longest duration of the function, as the author set it with `step.within`; or None.
-
-        Raises:
-            InputRequired, DeveloperError: as `Step.__call__` says.
+        `max_seconds` is the longest duration of the function, as the author set it with `step.within`.
         """
         if self._begin():
             try:
@@ -115,8 +111,7 @@ class StepCall:
     def _end_round_if_step_must_wait(self, max_seconds: float | None) -> None:
         """End the round if the step must not run in it: the next round runs it.
 
-        Args:
-            max_seconds: the longest duration of the step. None: as long as the longest step of the conversation so far.
+        Without `max_seconds`, a step may take as long as the longest step of the conversation so far.
         """
         round_ = self._round
         if round_.lease and not round_.lease.renew_before_step(round_):

@@ -31,11 +31,7 @@ ADVICE = "annotate the type itself, without secrets or excluded fields"
 
 
 def digest_arguments(args: Sequence[object], kwargs: Mapping[str, object]) -> str:
-    """Return the digest of a call's arguments.
-
-    Raises:
-        TypeError, ValueError, RecursionError: JSON cannot carry them.
-    """
+    """Return the digest of a call's arguments; TypeError, ValueError or RecursionError if JSON cannot carry them."""
     # A later round may run in another process, where a set has another order. `to_record` may write sets as they are.
     arguments = to_record(_sort_sets([args, kwargs]))
     digest = canonical_digest(label=b"", value=arguments)
@@ -71,12 +67,8 @@ def to_record(value: object) -> object:
 def warn_of_loss(problem: str, advice: str, round_: Round) -> None:
     """Tell the author that later rounds do not get what this round got; on Lambda the log gets it as a warning.
 
-    An error there would make the client repeat its request, and what the step did has happened already.
-
-    Args:
-        problem: what is wrong; it quotes no value.
-        advice: what the author can change; a reason in it may quote a value.
-        round_: the round, which ends with a DeveloperError in a test or on an author's own machine.
+    An error there would make the client repeat its request, and what the step did has happened already. Elsewhere it
+    ends the round, with the advice: what the author can change. Only the advice may quote a value.
     """
     if not is_on_lambda():
         raise round_.failed(DeveloperError("{problem}: {advice}", problem=problem, advice=advice))
@@ -94,8 +86,7 @@ def read_return_type(function: Callable[..., Any]) -> JsonType | None:
         return None  # a name that only type checkers see, or a type that JSON cannot hold
 
 
-# an annotation may be anything
-def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401
+def _return_annotation(function: Callable[..., Any]) -> Any:  # noqa: ANN401 - any expression
     """Return what the caller of a function gets, as its annotation says; None without an annotation."""
     if isinstance(function, type):
         return function  # the caller of a class gets an instance of it

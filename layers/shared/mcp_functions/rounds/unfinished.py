@@ -38,17 +38,11 @@ class AskingHandler(Protocol):
 def explain(
     handler: AskingHandler, questions: Mapping[str, InputRequest], missing: ClientCapabilities, meta: Meta
 ) -> str:
-    """Return the text of the result of such a call.
-
-    Args:
-        handler: the handler that asks.
-        questions: the questions, by key; empty if the round ended only because its time was up.
-        missing: the capabilities that the client would need, as ClientCapabilities.
-        meta: the `_meta` of the request.
+    """Return the text of the result of such a call. It has no questions if the round ended because its time was up.
 
     Raises:
-        MissingRequiredClientCapability: only an error can say so. The tool requires the capability, the handler is a
-            prompt or a resource, or the client reads only errors.
+        MissingRequiredClientCapability: only an error can say so. The tool requires a missing capability, the handler
+            is a prompt or a resource, or the client reads only errors.
     """
     needs_error = reads_errors(meta) or handler.kind != "tool" or is_required(handler, missing)
     if missing and needs_error:
@@ -96,11 +90,7 @@ def missing_capability_error(
 def unfinished_text(reason: str, questions: Iterable[str], kind: str, finisher: str) -> str:
     """Return the text that says why a call is not finished, what it asks, and what the model should do.
 
-    Args:
-        reason: why the user was not asked.
-        questions: the texts of the questions.
-        kind: "tool", or the kind of a handler that has no argument for an answer.
-        finisher: which client can finish the call.
+    Only a call of the kind "tool" has an argument for an answer. The finisher is a client that can finish the call.
     """
     asks = [f"It asks: {question}." for question in questions]
     effects = "Effects of earlier steps remain; later steps did not run."

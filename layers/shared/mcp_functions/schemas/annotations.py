@@ -38,8 +38,7 @@ WITHOUT_LIMITS = {"enum", "format", "properties"}
 class Between:
     """Limits a number, both ends included: `Annotated[int, Between(1, 30)]`. `None` is no limit."""
 
-    # It tells pydantic to read the limits in `__iter__`.
-    __is_annotated_types_grouped_metadata__ = True
+    __is_annotated_types_grouped_metadata__ = True  # pydantic reads the limits in `__iter__`
 
     def __init__(self, least: float | None, most: float | None) -> None:
         """Set the limits, under the names that `annotated_types` has for them (see LIMITS)."""

@@ -61,15 +61,9 @@ class Arguments(NamedTuple):
     schema: Schema
 
     def bind(self, sent: Mapping[str, Any], *, values_are_text: bool = False) -> dict[str, Any]:
-        """Turn the client's arguments into the function's keyword arguments.
+        """Turn the client's arguments by wire name into keyword arguments; InvalidArgument if one does not fit.
 
-        Args:
-            sent: the unchecked arguments by their wire names.
-            values_are_text: True if the protocol writes every value as a string: a prompt's arguments, the variables of
-                a URI.
-
-        Raises:
-            InvalidArgument: one is missing, unknown, or does not fit its type.
+        `values_are_text` if the protocol writes every value as a string: a prompt's arguments, the variables of a URI.
         """
         unknown = sorted(sent.keys() - self.by_name.keys())
         if unknown:
@@ -103,15 +97,7 @@ class RawArguments(NamedTuple):
 
 
 def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Arguments:
-    """Read the parameters before `*`.
-
-    Args:
-        parameters: the parameters in the order of the signature.
-        camel_case: True if wire names are in camelCase.
-
-    Raises:
-        TypeError: a parameter has no type, or JSON has no such type; the message names the parameter.
-    """
+    """Read the parameters before `*`, in their order; a TypeError names one without a type, or with none of JSON's."""
     by_name: dict[str, Argument] = {}
     for parameter in parameters:
         try:
@@ -127,11 +113,7 @@ def read_arguments(parameters: Iterable[Parameter], *, camel_case: bool) -> Argu
 
 
 def read_raw_arguments(parameters: Sequence[Parameter], schema: Mapping[str, Any]) -> RawArguments:
-    """Read the one parameter that takes all arguments under an author's schema.
-
-    Raises:
-        TypeError: there is not exactly one parameter, or the schema may not be published.
-    """
+    """Read the one parameter that takes all arguments under an author's schema, or raise a TypeError."""
     if len(parameters) != 1:
         raise TypeError("with input_schema, the function has one parameter before *: arguments: dict[str, Any]")
     if schema.get("type") != "object":

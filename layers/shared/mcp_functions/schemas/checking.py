@@ -85,8 +85,7 @@ LIMITS = {
 NAMES: dict[type, str] = {int: "number", float: "number", str: "string", list: "array", dict: "object"}
 
 DATE = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"  # 2026-07-28
-# 09:30 or 09:30:00 or 09:30:00.125
-TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"
+TIME = r"(?:[01][0-9]|2[0-3]):[0-9]{2}(?::[0-9]{2}(?:[.,][0-9]+)?)?"  # 09:30 or 09:30:00.125
 OFFSET = r"(?:[Zz]|[-+\u2212](?:[01][0-9]|2[0-3]):?[0-5][0-9])?"  # Z or +02:00 or -0200
 # Loose patterns, which refuse obvious mistakes. pydantic also reads a number in a text: "86400" as the date of 1970.
 FORMATS = {
@@ -100,12 +99,7 @@ FORMATS = {
 
 
 def check(schema: Schema, definitions: Mapping[str, Schema], value: JSONValue) -> None:
-    """Check a value.
-
-    Args:
-        schema: the JSON Schema.
-        definitions: the schemas that a `$ref` may name.
-        value: the JSON value.
+    """Check a value. The definitions are the schemas that a `$ref` may name.
 
     Raises:
         ValueError: the schema forbids the value; the text has the place and the reason, and never the value.
@@ -159,8 +153,7 @@ def _tagged(schema: Schema, value: object) -> list[Schema] | None:
     if tags is None or not isinstance(value, dict) or tags["propertyName"] not in value:
         return None
     name, references = tags["propertyName"], tags["mapping"]
-    # A tag may be a number, whose text is in the mapping.
-    tag = str(value[name])
+    tag = str(value[name])  # a tag may be a number, whose text is in the mapping
     if tag not in references:
         raise ValueError(f"{name} must be one of " + ", ".join(map(dumps, references)))
     return [{"$ref": references[tag]}]
@@ -191,8 +184,7 @@ def _check_items(schema: Schema, definitions: Mapping[str, Schema], value: list[
     others: bool | Schema = schema.get("items", False)
     for index, item in enumerate(value):
         item_schema = firsts[index] if index < len(firsts) else others
-        # `items: false` is of a tuple, whose length is limited by `maxItems`
-        if not isinstance(item_schema, bool):
+        if not isinstance(item_schema, bool):  # false is of a tuple, limited by `maxItems`
             at_place(f"item {index}", partial(check, item_schema, definitions), item)
     if schema.get("uniqueItems") and len(set(map(dumps_sorted, value))) < len(value):
         raise ValueError("holds an item twice")

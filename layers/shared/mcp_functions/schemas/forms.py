@@ -60,14 +60,7 @@ class Form:
         return schema
 
     def accept(self, content: object) -> Any:  # noqa: ANN401 - a value of the author's type
-        """Read the user's answer.
-
-        Args:
-            content: the unchecked `ElicitResult.content`; members that the form does not have are ignored.
-
-        Raises:
-            InvalidAnswer: the content does not fit the form.
-        """
+        """Read the user's answer, without members that the form does not have; InvalidAnswer if it does not fit."""
         if not isinstance(content, dict):
             raise InvalidAnswer("the form came back without content")
         members = {name: content[wire_name] for name, wire_name in self.wire_names.items() if wire_name in content}
@@ -78,20 +71,13 @@ class Form:
 
 
 def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
-    """Read a type as a form.
+    """Read a type with named fields, or the type of one value, as a form; DeveloperError if JSON has no such type.
 
-    Args:
-        annotation: a type with named fields, or the type of one value.
-        key: the key of the question, which also names the property of a form with one value.
-        camel_case: True if the names of properties become camelCase on the wire.
-
-    Raises:
-        DeveloperError: JSON has no such type.
+    The property of a form with one value has the key of the question as its name.
     """
     try:
         type_ = read_type(annotation)
-    # An annotation can be any expression.
-    except (TypeError, NameError, AttributeError, SyntaxError) as error:
+    except (TypeError, NameError, AttributeError, SyntaxError) as error:  # of any expression
         rule = "{key}: a form is a dataclass, a TypedDict, a pydantic model, or the type of one value ({reason})"
         raise DeveloperError(rule, key=key, reason=error) from error
     if "properties" not in type_.form_schema:
@@ -102,8 +88,7 @@ def read_form(annotation: object, key: str, *, camel_case: bool) -> Form:
 
 def _with_one_property(key: str, type_: JsonType) -> JsonType:
     """Return the type of an object with one property, named as the question; `read` returns the property's value."""
-    # A client may read a dot in a name as a path.
-    name = re.sub(r"[^\w-]+", "_", key) or "answer"
+    name = re.sub(r"[^\w-]+", "_", key) or "answer"  # a client may read a dot as a path
     property_ = type_.form_schema.copy()
     definitions = property_.pop("$defs", {})
     schema: Schema = {"$defs": definitions, "properties": {name: property_}}
@@ -203,8 +188,7 @@ def _simplify(field: Schema, definitions: Mapping[str, Schema]) -> Schema:
     schema.pop("deprecated", None)
     schema.pop("readOnly", None)
     schema.pop("$comment", None)
-    # A default of null means that the field starts empty.
-    if "default" in schema and schema["default"] is None:
+    if "default" in schema and schema["default"] is None:  # the field starts empty
         del schema["default"]
     return schema
 
@@ -216,8 +200,7 @@ def _without_reference(schema: Schema, definitions: Mapping[str, Schema]) -> Sch
         return own
     name = own.pop("$ref").rpartition("/")[2]  # of "#/$defs/City"
     definition = definitions[name].copy()
-    # Its title is the name of the class, which says nothing to users.
-    definition.pop("title", None)
+    definition.pop("title", None)  # the name of the class, which says nothing to users
     return {**definition, **own}
 
 

@@ -55,12 +55,9 @@ class JsonType:
     """A type as JSON sees it: `schema` describes what `read` takes, and `output_schema` what `write` returns."""
 
     def __init__(self, schema: Schema, convert: Convert | None = None, filter_: Convert = to_json) -> None:
-        """Make a type.
+        """Make a type. `convert` turns a JSON value that fits the schema into a value of the type; by default it stays.
 
-        Args:
-            schema: the JSON Schema.
-            convert: turns a JSON value that fits the schema into a value of the type; None if it stays as it is.
-            filter_: writes a value as JSON, with what the type declares; the schema is checked after that.
+        `filter_` writes a value as JSON, with what the type declares; the schema is checked after that.
         """
         self.schema = schema
         self._convert = convert
@@ -160,8 +157,7 @@ def _write_integer(value: object) -> object:
 
 
 ANY = JsonType({})
-# reads 5 as an int, and 5.5 as a float
-NUMBER = JsonType({"type": "number"}, filter_=_write_number)
+NUMBER = JsonType({"type": "number"}, filter_=_write_number)  # reads 5 as an int, 5.5 as a float
 SCALARS: dict[object, JsonType] = {
     str: JsonType({"type": "string"}),
     int: JsonType({"type": "integer"}, filter_=_write_integer),
@@ -194,8 +190,7 @@ def union_type(members: list[JsonType]) -> JsonType:
 
     Raise NeedsPydantic if members overlap, for example `date | str`: pydantic defines which of them it prefers.
     """
-    if SCALARS[int] in members and SCALARS[float] in members:
-        # JSON has one type for both.
+    if SCALARS[int] in members and SCALARS[float] in members:  # JSON has one type for both
         members = [NUMBER if member is SCALARS[float] else member for member in members if member is not SCALARS[int]]
     if len(members) == 1:
         return members[0]

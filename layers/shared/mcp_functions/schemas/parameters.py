@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import Schema
     from mcp_functions.schemas.json_types import JsonType
 
-# It stands for a default or a type that an author did not write, as in `Field(...)`.
-MISSING: Any = ...
+MISSING: Any = ...  # a default or a type that an author did not write, as in `Field(...)`
 # The error text for a parameter without a name or without a type.
 PARAMETER_RULE = "every parameter needs a name (no *args, no /) and a type, which the client is told"
 

@@ -26,9 +26,6 @@ TYPE_OPTIONS = ("title", "examples", "discriminator", "json_schema_extra")
 def read_field(declared: Parameter) -> Parameter:
     """Read each `Field` in an annotation and behind `=`, and keep in the annotation only what belongs to the type.
 
-    Args:
-        declared: the parameter as the signature has it; its default may be a `Field`.
-
     Raises:
         TypeError: there are two defaults, one cannot be copied, or there is an option that no parameter can have.
     """

@@ -45,11 +45,7 @@ MAX_ERRORS = 1000
 
 
 def read_type(annotation: object) -> JsonType:
-    """Read an annotation.
-
-    Raises:
-        TypeError: pydantic has no JSON Schema for this type, or an option has no effect at this place.
-    """
+    """Read an annotation; TypeError if it has no JSON Schema, or an option has no effect at this place."""
     _check_nested_defaults(annotation)
     return PydanticType(annotation)
 
@@ -115,8 +111,7 @@ class PydanticType(JsonType):
     def _validate(self, validate: Callable[..., Any], value: object, **options: bool) -> Any:  # noqa: ANN401
         try:
             return validate(value, **options)
-        except ValidationError as error:
-            # pydantic's own text quotes the value.
+        except ValidationError as error:  # pydantic's own text quotes the value
             raise ValueError(_first_reason(error)) from None
 
     def _dump(self, value: object, *, by_alias: bool = True, round_trip: bool = False) -> JSONValue:
@@ -151,11 +146,9 @@ def _explained(annotation: object) -> Iterator[None]:
         raise TypeError(str(error).partition(". ")[0]) from None
     except SchemaError as error:
         raise TypeError(f"{annotation!r} cannot be checked: {error}") from None
-    # pydantic's text only advises how to skip the check of the type.
-    except PydanticSchemaGenerationError as error:
+    except PydanticSchemaGenerationError as error:  # its text only says how to skip the check
         raise TypeError(f"{annotation!r} cannot be written as JSON") from error
-    # Its first sentence is the reason, the others are advice.
-    except PydanticUserError as error:
+    except PydanticUserError as error:  # its first sentence is the reason, the others are advice
         reason = error.message.partition("\n")[0].partition(". ")[0]
         raise TypeError(f"{annotation!r} cannot be written as JSON: {reason}") from error
 

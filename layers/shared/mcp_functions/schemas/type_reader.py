@@ -29,11 +29,7 @@ UNIONS = (Union, UnionType)  # the origins of `Optional[int]` and of `int | None
 
 
 def read_type(annotation: object) -> JsonType:
-    """Read a resolved type hint, whose description is a string inside `Annotated`.
-
-    Raises:
-        TypeError: JSON has no such type.
-    """
+    """Read a resolved type hint, whose description is a string in `Annotated`; TypeError if JSON has no such type."""
     # Other types are read anew: a cache would confuse Literal["a", "b"] with Literal["b", "a"], because they are equal.
     return _read_class(annotation) if isinstance(annotation, type) else _read(annotation)
 
@@ -76,8 +72,7 @@ def _read_with_brackets(origin: object, args: tuple[Any, ...]) -> JsonType:
         return json_types.choice_type(args)
     if origin in UNIONS:
         return json_types.union_type([read_without_pydantic(arg) for arg in args])
-    # `typing.List`, for example, is `list` without brackets.
-    if origin in PLAIN_TYPES and not args:
+    if origin in PLAIN_TYPES and not args:  # `typing.List`, for example, is `list`
         return PLAIN_TYPES[origin]
     if origin is list:
         return json_types.array_type(read_without_pydantic(args[0]))

@@ -32,11 +32,7 @@ DOLLARS = r"\\.|\[(?:\\.|[^\]\\])*\]|\$"
 
 
 def read_schema(schema: Mapping[str, Any]) -> JsonType:
-    """Check a schema that an author wrote, and make its type.
-
-    Raises:
-        TypeError: the schema may not be published; the message gives the reason.
-    """
+    """Check a schema that an author wrote, and make its type; TypeError with the reason if it may not be published."""
     _check_bounds(schema)
     try:
         Draft202012Validator.check_schema(schema)

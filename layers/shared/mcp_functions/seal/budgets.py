@@ -32,8 +32,7 @@ class TokenBuckets:
         self._capacity = capacity
         self._refill_per_second = refill_per_second
         self._lock = threading.Lock()
-        # The least recently changed one is first.
-        self._buckets: OrderedDict[str, Bucket] = OrderedDict()
+        self._buckets: OrderedDict[str, Bucket] = OrderedDict()  # the least recently changed first
 
     def take(self, caller: str, units: float, now: float) -> bool:
         """Take units from a caller's bucket; return False, and take nothing, if it has fewer."""

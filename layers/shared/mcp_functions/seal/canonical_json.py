@@ -39,8 +39,7 @@ def _write_value(value: object, write: Callable[[bytes], object], levels: int) -
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if isinstance(value, dict):
         write(b"{")
-        # Python compares texts by code points, as envelope.md §9.3 does.
-        for position, name in enumerate(sorted(value)):
+        for position, name in enumerate(sorted(value)):  # by code points, as envelope.md §9.3
             if position > 0:
                 write(b",")
             _write_string(name, write)

@@ -35,8 +35,7 @@ NONCE_BYTES = 12
 TAG_BYTES = 16
 CHUNK_BYTES = 16 * 1024  # the plaintext of one chunk
 SEALED_CHUNK_BYTES = CHUNK_BYTES + TAG_BYTES
-# `token_format` refuses a shorter message
-MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES
+MIN_MESSAGE_BYTES = SALT_BYTES + COMMITMENT_BYTES + TAG_BYTES  # `token_format` refuses less
 ENTROPY_BYTES = 32
 
 
@@ -53,11 +52,7 @@ def encrypt(data_key: bytes, context: bytes, payload: bytes) -> bytes:
 
 
 def decrypt(data_key: bytes, context: bytes, message: bytes) -> bytes:
-    """Decrypt the payload of a message.
-
-    Raises:
-        InvalidRequestState: the data key or the context differs, or the message was changed or cut.
-    """
+    """Decrypt the payload of a message; InvalidRequestState if the key or context differs, or it was changed or cut."""
     salt, expected_commitment, ciphertext = split(message)
     key, first_nonce, commitment = derive(data_key, salt, context)
     # envelope.md §4.1: "A reader compares it, in constant time, before it decrypts."

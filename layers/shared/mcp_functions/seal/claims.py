@@ -96,17 +96,12 @@ def _to_members(claims: Claims, record: JSONObject) -> JSONObject:
 
 
 def read_claims(payload: bytes) -> Claims:
-    """Read the claims of a payload.
-
-    Raises:
-        InvalidRequestState: a member is missing, has another type, or is unknown.
-    """
+    """Read the claims of a payload; InvalidRequestState if a member is missing, has another type, or is unknown."""
     try:
         document, line_end, text = payload.decode("utf-8", "surrogatepass").partition("\n")
         # Not the JSON reader for requests: it would change recorded values, for example 2.0 and lone surrogates.
         members = json.loads(document)
-    except (ValueError, RecursionError):
-        # The text of the error may quote the payload.
+    except (ValueError, RecursionError):  # the text of the error may quote the payload
         raise InvalidRequestState(reason="claims") from None
     claims = _from_members(members)
     if line_end:

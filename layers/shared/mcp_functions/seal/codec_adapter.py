@@ -43,8 +43,7 @@ class CodecAdapter:
             payload = self._codec.unseal(token)
         except (InvalidRequestState, TemporarilyUnavailable, Misconfigured):
             raise
-        # An author's codec may raise anything, and its text may hold secrets.
-        except Exception:  # noqa: BLE001
+        except Exception:  # noqa: BLE001 - an author's codec may raise anything, and quote secrets
             raise InvalidRequestState(reason="codec") from None
         digest = self._digest(about)
         if not isinstance(payload, bytes) or not hmac.compare_digest(payload[: len(digest)], digest):

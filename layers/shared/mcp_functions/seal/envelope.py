@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.keyring import Keyring
     from mcp_functions.seal.keys import DataKey
 
-    # What seals payloads: the envelope, or an author's codec.
-    Seal: TypeAlias = "Envelope | CodecAdapter"
+    Seal: TypeAlias = "Envelope | CodecAdapter"  # what seals payloads
 
 MAX_CHARS = 24 * 1024  # the default limit of a token
 MAX_AGE = 3600  # the default lifetime of a token, in seconds

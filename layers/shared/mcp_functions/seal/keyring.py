@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from mcp_functions.seal.keys import DataKey, Scope, WrappedKey
 
 MAX_KEYS = 256  # how many data keys a container caches
-# How long a container seals with the previous key after KMS failed, before it asks KMS again.
-PAUSE_SECONDS = 5
+PAUSE_SECONDS = 5  # after KMS failed, a container seals with the previous key for so long
 SKEW_SECONDS = 60  # how far two clocks may differ
 # The budget of a caller, in units (§6.5): three failed unwraps at once, and one more every 30 seconds.
 FULL_BUDGET = 60
@@ -47,20 +46,16 @@ REFILL_PER_SECOND = 20 / 30
 FAILED_UNWRAP_COST = 20
 AUTHENTIC_UNWRAP_COST = 1
 
-# docs/runbooks.md tells operators to watch this name
-_log = logging.getLogger("mcp_functions.seal.key_choice")
+_log = logging.getLogger("mcp_functions.seal.key_choice")  # docs/runbooks.md names it
 
 
 class Keyring:
     """The data keys of one scope, as one container sees them."""
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope, *, now: Callable[[], float] = time.time) -> None:
-        """Keep the wrapping keys, without a call to them.
+        """Keep the wrapping keys, without a call to them; the first one seals, each of them opens.
 
-        Args:
-            wrappings: the wrapping keys; the first one seals, each of them opens.
-            scope: part of every EncryptionContext and every derivation.
-            now: the wall clock, in unix seconds; a monotonic clock would be wrong after a snapshot.
+        `now` is the wall clock: a monotonic one would be wrong after a snapshot.
         """
         self._wrapping_keys = WrappingKeys(wrappings, scope)
         self.scope = scope
@@ -72,10 +67,8 @@ class Keyring:
         """Forget every key, budget and lock. No request is under way when this runs (envelope.md §6.6)."""
         self._cache = KeyCache(MAX_KEYS)
         self._budgets = TokenBuckets(FULL_BUDGET, REFILL_PER_SECOND)
-        # The length of the grace period in seconds.
-        self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))
-        # Held by the one thread that asks KMS to generate a key.
-        self._generate_lock = threading.Lock()
+        self._grace = draw_grace(os.urandom(GRACE_RANDOM_BYTES))  # in seconds
+        self._generate_lock = threading.Lock()  # of the one thread that has KMS generate a key
         self._pause_ends = 0.0  # when KMS may be asked again after a failure, in unix seconds
 
     def key_to_seal(self) -> DataKey:
@@ -108,8 +101,7 @@ class Keyring:
         if key:
             return decrypt(key)
         with acquire_or_raise(self._cache.unwrap_lock(wrapped_key)):
-            # Another thread may have opened a token under this key meanwhile.
-            key = self._cache.get(wrapped_key)
+            key = self._cache.get(wrapped_key)  # another thread may have opened a token meanwhile
             if not key:
                 return self._unwrap_and_decrypt(wrapped_key, decrypt, caller)
         return decrypt(key)

@@ -24,8 +24,7 @@ KEY_BYTES = 32  # the size of every data key
 MAX_WRAPPED = 1024  # the most bytes that a wrapped data key may have
 # This constant is part of the token format. With another value, no token that exists would open, so it never changes.
 KEK_HINT_LABEL = b"ks1/kek\0"
-# How long a thread waits while another one calls KMS; a call with its retries takes less.
-WAIT_SECONDS = 5.0
+WAIT_SECONDS = 5.0  # for another thread that calls KMS; a call with its retries takes less
 
 
 class Scope(NamedTuple):
@@ -95,8 +94,7 @@ class KeyCache:
         """Begin without keys; the cache holds at most `capacity` of them."""
         self._capacity = capacity
         self._lock = threading.Lock()  # held while the two collections below are read or changed
-        # The least recently used one is first.
-        self._keys: OrderedDict[WrappedKey, CachedKey] = OrderedDict()
+        self._keys: OrderedDict[WrappedKey, CachedKey] = OrderedDict()  # least recently used first
         # The dictionary is weak: it keeps the lock of a key only while a thread holds the lock or waits for it.
         self._unwrap_locks: WeakValueDictionary[WrappedKey, threading.Lock] = WeakValueDictionary()
 

@@ -122,11 +122,7 @@ class WrappingKeys:
     """The wrapping keys of one scope, by their hints. The first one generates data keys. Each unwraps its own."""
 
     def __init__(self, wrappings: Sequence[Wrapping], scope: Scope) -> None:
-        """Keep the wrapping keys, without a call to them.
-
-        Raises:
-            Misconfigured: there is no wrapping key, or two that tokens cannot tell apart.
-        """
+        """Keep the wrapping keys, without a call; Misconfigured if there is none, or tokens cannot tell two apart."""
         self.by_hint = {kek_hint(wrapping.id): wrapping for wrapping in wrappings}
         if not wrappings or len(self.by_hint) != len(wrappings):
             raise Misconfigured(reason="MCP_KMS_KEYS must list at least one KMS key ARN, and none twice")
@@ -143,8 +139,7 @@ class WrappingKeys:
                 raise
             except OSError as error:
                 raise TemporarilyUnavailable(reason=f"wrapping:{type(error).__name__}") from None
-            # An author's wrapping may raise anything; it is no client's fault.
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:  # noqa: BLE001 - no client's fault, whatever it is
                 raise Misconfigured(reason=f"wrapping:{type(error).__name__}") from None
             return _check_length(DataKey(WrappedKey(born, self.first_hint, wrapped), plaintext))
 
@@ -163,8 +158,7 @@ class WrappingKeys:
                     raise
                 # The operator disabled a key that no longer seals. Its conversations start again, without an alarm.
                 raise InvalidRequestState(reason="kek_retired") from None
-            # An author's wrapping may raise anything for damaged bytes: it fails closed.
-            except Exception:  # noqa: BLE001
+            except Exception:  # noqa: BLE001 - damaged bytes may raise anything: it fails closed
                 raise InvalidRequestState(reason="wrapped_key") from None
             return _check_length(DataKey(wrapped_key, plaintext))
 

@@ -26,15 +26,11 @@ from mcp_functions.tuples import NamedTuple
 
 PREFIX = "ks1."
 SUITE = 0x01
-# The key kind: the token holds the wrapped data key; 0x02 is reserved and refused.
-KEY_IN_TOKEN = 0x01
-# The most that a deployment may set as its own limit (MCP_MAX_STATE_CHARS).
-MAX_TOKEN_CHARS = 4 * 1024 * 1024
-# A token's id is the first bytes of its message's commitment, which differs for every message.
-ID_BYTES = 16
+KEY_IN_TOKEN = 0x01  # the token holds the wrapped data key; 0x02 is reserved and refused
+MAX_TOKEN_CHARS = 4 * 1024 * 1024  # the most that a deployment may set (MCP_MAX_STATE_CHARS)
+ID_BYTES = 16  # of its message's commitment, which differs for every message
 
-# The fields of the head before `encrypted`, of 1, 1, 4, 4 and 2 bytes, big-endian.
-_FIXED_FIELDS = struct.Struct(">BBI4sH")
+_FIXED_FIELDS = struct.Struct(">BBI4sH")  # of the head before `encrypted`, 12 bytes
 
 
 class Token(NamedTuple):
@@ -65,8 +61,7 @@ def write(head: bytes, message: bytes) -> str:
 def count_chars(head: bytes, payload: bytes) -> int:
     """Return how many characters the token of a payload will have."""
     size = len(head) + message_size(len(payload))
-    # Base64 without padding: 4 characters for 3 bytes, rounded up.
-    return len(PREFIX) + (size * 4 + 2) // 3
+    return len(PREFIX) + (size * 4 + 2) // 3  # 4 characters for 3 bytes, rounded up
 
 
 def parse(text: str, max_chars: int) -> Token:

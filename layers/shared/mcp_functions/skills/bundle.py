@@ -79,11 +79,7 @@ class Bundle:
 
     @cached_property
     def _content(self) -> Content:
-        """The JSON of the file.
-
-        Raises:
-            Misconfigured: the file is missing or damaged, so the zip of the function was not built from the project.
-        """
+        """The JSON of the file; Misconfigured if it is missing or damaged: the zip was not built from the project."""
         try:
             with open(self._path, encoding="utf-8") as file:  # noqa: PTH123 - faster than pathlib
                 content: Content = json.load(file)

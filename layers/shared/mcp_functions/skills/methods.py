@@ -32,28 +32,16 @@ class Skills:
     def __init__(
         self, bundle: Bundle, catalog: Catalog, settings: Settings, answer_other: Callable[[Request], AnyResult]
     ) -> None:
-        """Read nothing yet.
-
-        Args:
-            bundle: the skills.
-            catalog: the catalog of the deployment.
-            settings: the settings of the deployment.
-            answer_other: answers every other request.
-        """
+        """Read nothing yet; `answer_other` answers every other request."""
         self._bundle = bundle
         self._settings = settings
         self._answer_other = answer_other
         self._server_info = server_info(catalog, settings.server_info)
 
     def answer(self, request: Request) -> AnyResult:
-        """Answer a request.
-
-        Raises:
-            McpError: no skill has the URI in the request, or the caller may not read it.
-        """
+        """Answer a request; McpError if no skill has its URI, or the caller may not read it."""
         skills = self._seen_by(request)
-        # A caller who sees no skill sees a server without skills.
-        if request.method in SKILL_METHODS and skills:
+        if request.method in SKILL_METHODS and skills:  # who sees none sees a server without skills
             return self._answer_method(request, skills)
         uri = request.params.get("uri")
         if request.method == "resources/read" and isinstance(uri, str) and uri in self._bundle.files:

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     # It takes an operation and a request in DynamoDB's JSON, and returns the response.
     Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
-    # A row in DynamoDB's JSON, by the names of its attributes: "S" is a text, "N" a number.
-    Attributes = dict[str, dict[str, str]]
+    Attributes = dict[str, dict[str, str]]  # a row in DynamoDB's JSON: "S" is a text, "N" a number
 
     class Condition(TypedDict):
         """The parameters of a conditional write."""
@@ -92,7 +91,6 @@ class DynamoDbTable:
 
 
 LIMITS = aws.CallLimits(connect_seconds=0.5, read_seconds=1.0, attempts=3)
-# The methods of a client, by operation.
 METHODS = {"GetItem": "get_item", "PutItem": "put_item", "DeleteItem": "delete_item"}
 
 

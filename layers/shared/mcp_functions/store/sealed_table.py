@@ -69,15 +69,9 @@ class SealedTable:
         blobs: BlobStore | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Keep the parts of the table; no request is sent.
+        """Keep the parts of the table; no request is sent. Every key begins with the prefix, `<stack>/<folder>`.
 
-        Args:
-            rows: the rows of the DynamoDB table.
-            seal: the seal of payloads in items.
-            key_prefix: `<stack>/<folder of the function>`, with which every key begins.
-            max_age: the longest time that an item lives after a write, in seconds.
-            blobs: the objects of large payloads; None if the deployment has no bucket.
-            now: the clock, in unix seconds.
+        An item lives for at most `max_age` seconds after a write. `blobs` is None if the deployment has no bucket.
         """
         self._rows = rows
         self._seal = seal
@@ -88,11 +82,7 @@ class SealedTable:
         self._large_reads = PerProcess(lambda: TokenBuckets(LARGE_READS, LARGE_READS_PER_SECOND))
 
     def check_client_size(self, data: JSONValue) -> None:
-        """Check the size of what a client wants to have stored. A bucket takes any size for the price of one write.
-
-        Raises:
-            ItemTooLarge: it has more than `MAX_CLIENT_BYTES` as JSON, and the deployment has no bucket.
-        """
+        """Refuse too much data of a client (ItemTooLarge). A bucket takes any size for the price of one write."""
         if self._blobs is None:
             size = len(_encode(data))
             if size > MAX_CLIENT_BYTES:

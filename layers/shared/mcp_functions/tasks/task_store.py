@@ -45,8 +45,7 @@ THROTTLED = "TooManyRequestsException"  # the code of the Invoke API if too many
 RANDOM_BYTES = 16  # random bytes in a task id, which must be unguessable
 RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{22}")  # these bytes as base64url
 WRITES = 4  # how often a change is tried while other writers are faster
-# A second worker of a task does no harm.
-LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)
+LIMITS = aws.CallLimits(connect_seconds=1, read_seconds=2, attempts=2)  # two workers do no harm
 
 log = logging.getLogger("mcp_functions")
 
@@ -70,11 +69,7 @@ class WorkerInvoker:
         self._client = PerProcess(lambda_client)
 
     def __call__(self, task_id: str, owner: str | None) -> None:
-        """Invoke a worker for a task and the digest of its owner. A failure that may pass is only logged.
-
-        Raises:
-            NoWorker: the operator has to act, before any invocation succeeds.
-        """
+        """Invoke a worker for a task. A failure that may pass is only logged; NoWorker if the operator has to act."""
         order = json.dumps({WORKER_ORDER: {"id": task_id, "owner": owner}}).encode()
         try:
             self._client().invoke(FunctionName=self._worker, InvocationType="Event", Payload=order)
