@@ -93,7 +93,8 @@ def test_targets_are_met_if_peers_take_100_times_as_long_and_missed_if_they_take
     assert all(one.met for one in met.values())
     assert met["cold `add`, direct, compared with awslabs"].found == pytest.approx(0.01)
     missed = [one for one in targets.verdicts(whole(1.0, 1.0)) if not one.met]
-    assert len(missed) == len(targets.TARGETS) + len(targets.STATES)  # growth is ours alone
+    below_peers = [most for *_row, most in (*targets.TARGETS, *targets.STATES) if most < 1]
+    assert len(missed) == len(below_peers)  # growth is ours alone
     assert {one.word for one in missed} == {"missed"}
 
 

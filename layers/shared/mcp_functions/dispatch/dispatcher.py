@@ -1,6 +1,6 @@
 """Chooses what answers a request, by its method and by the name in its params.
 
-A handler that never asks its user runs here. The call of any other handler may take several requests: it is a
+A handler that needs no round (`needs_round`) runs here. The call of any other handler may take several requests: it is a
 conversation, and `conversations` runs each request as one round of it.
 """
 
@@ -165,7 +165,7 @@ class Dispatcher:
 
 
 def _run_alone(request: Request, handler: Handler[..., Any]) -> ResultObject:
-    """Run a handler that never asks, without a round."""
+    """Run a handler that needs no round."""
     observability.current().round = 1
     try:
         return run_round(handler, request.params, None) or {}
