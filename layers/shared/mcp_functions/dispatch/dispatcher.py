@@ -1,7 +1,7 @@
 """Chooses what answers a request, by its method and by the name in its params.
 
-A handler that needs no round (`needs_round`) runs here. The call of any other handler may take several requests: it is a
-conversation, and `conversations` runs each request as one round of it.
+A handler that needs no round (`needs_round`) runs here. The call of any other handler may take several requests: it
+is a conversation, and `conversations` runs each request as one round of it.
 """
 
 from __future__ import annotations

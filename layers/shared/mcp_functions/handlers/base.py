@@ -97,7 +97,8 @@ class Handler(Generic[P, R]):
         """Run one round, and return the result of its request; `round_` is None if it needs none (`needs_round`).
 
         Raises:
-            InputRequired: the round ends with a question. `runner.run_round` catches it, and `dispatch` writes the question as the result.
+            InputRequired: the round ends with a question. `runner.run_round` catches it, and `dispatch` writes the
+                result.
             McpError: the request has no result: an argument does not fit, or the function broke a rule.
         """
         raise NotImplementedError
