@@ -1,14 +1,14 @@
 """A worker continues one task: a tool call that outlives its request, and that a table keeps.
 
-A worker is one asynchronous invocation of the Lambda function. It runs one round: the tool's function starts from its
-first line, and gets the answers and the results of steps that the task has so far.
+A worker is the second Lambda function of a function with tasks. Each invocation runs one round: the tool's function
+starts from its first line, and gets the answers and the results of steps that the task has so far.
 
-    1. take the task    no other worker may take it for some seconds (the lease, which a thread renews)
+    1. take the task    no other invocation may take it for some seconds (the lease, which a thread renews)
     2. run the round    each step is saved when it ends; no step begins if the task is cancelled or the lease is lost
     3. audit            the author's `audit` gets a record of the round
     4. save             the function returned or raised: its outcome, {"result": …} or {"error": …}, ends the task
-                        it asked its user: the client gets the questions; after the answers, another worker continues
-                        the time is up: another worker continues after the last step
+                        it asked its user: the client gets the questions; after the answers, another one continues
+                        the time is up: another invocation continues after the last step
 
 `tasks.transitions` has the state of the task after each of these.
 """
