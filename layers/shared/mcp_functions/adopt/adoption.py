@@ -15,6 +15,7 @@ from mcp_functions.adopt.lists import read_lists
 from mcp_functions.adopt.scopes import Scopes
 from mcp_functions.adopt.server import AdoptedServer
 from mcp_functions.handlers.base import to_seconds
+from mcp_functions.handlers.catalog import LISTS_BY_KIND
 from mcp_functions.observability.lines import log
 from mcp_functions.protocol.constants import EXTENSION_TASKS
 
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 
     from mcp_functions.adopt.handlers import AdoptedHandler
     from mcp_functions.protocol.catalog_types import ListName, Server
-    from mcp_functions.protocol.wire_types import ListEntry, ServerInfo
+    from mcp_functions.protocol.wire_types import ListEntry
 
 KINDS: dict[ListName, type[AdoptedHandler]] = {
-    kind.list_name: kind for kind in (AdoptedTool, AdoptedPrompt, AdoptedResource, AdoptedTemplate)
+    LISTS_BY_KIND[each.kind]: each for each in (AdoptedTool, AdoptedPrompt, AdoptedResource, AdoptedTemplate)
 }
 UNLISTED_ENTRY: ListEntry = {}  # the entry of the handler for names that a list leaves out
 
@@ -65,12 +66,13 @@ def adopt(
     scopes = Scopes(adopted)
     about = _describe(adopted, lists)
     seconds = to_seconds(answer_within)
+    seconds = min(seconds, answer_bound(adopted.low_level_of_author) or seconds)
     handlers: list[AdoptedHandler] = []
     for list_name, entries in lists.items():
         handlers += [KINDS[list_name](adopted, entry) for entry in [*entries, UNLISTED_ENTRY]]
     for handler in handlers:
         handler.replays = handler.is_listed and not {handler.name, handler.key}.isdisjoint(replay)
-        handler.answer_within = min(seconds, answer_bound(adopted.low_level_of_author) or seconds)
+        handler.answer_within = seconds
         handler.max_sheds = max_sheds
         handler.server_description = about
         scopes.restrict(handler)
@@ -102,15 +104,11 @@ def _describe(adopted: AdoptedServer, lists: Mapping[ListName, list[ListEntry]])
     order = {name: [str(entry.get(KINDS[name].key_field)) for entry in entries] for name, entries in lists.items()}
     server = adopted.low_level
     extensions = adopted.capabilities.extensions
-    # The tasks of the server's library are not served.
-    served = {name: own for name, own in (extensions or {}).items() if name != EXTENSION_TASKS}
-    about: Server = {}
-    if server.server_info_stamp:
-        about["serverInfo"] = cast("ServerInfo", server.server_info_stamp)
-    if server.instructions:
-        about["instructions"] = server.instructions
-    if served:
-        about["extensions"] = served
-    if order:
-        about["order"] = order
-    return about
+    about = {
+        "serverInfo": server.server_info_stamp,
+        "instructions": server.instructions,
+        # The tasks of the server's library are not served.
+        "extensions": {name: own for name, own in (extensions or {}).items() if name != EXTENSION_TASKS},
+        "order": order,
+    }
+    return cast("Server", {name: value for name, value in about.items() if value})

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.adopt.server import AdoptedServer
-    from mcp_functions.protocol.catalog_types import ListName
     from mcp_functions.protocol.messages import Request
     from mcp_functions.protocol.wire_types import ListEntry, Params, ResultObject
     from mcp_functions.rounds.round import Round
@@ -52,7 +51,6 @@ class AdoptedHandler(Handler[..., Any]):
     """One entry of an adopted server's lists; or, without an entry, all names that a list leaves out."""
 
     method: ClassVar[str]  # the method of the requests that call the handler
-    list_name: ClassVar[ListName]  # the list with its entry
     key_field: ClassVar[str] = "name"  # the member of the entry by which requests name the handler
     needs_state = True
     passes_on = True
@@ -99,7 +97,6 @@ class AdoptedTool(AdoptedHandler):
     """A tool of an adopted server."""
 
     kind = "tool"
-    list_name = "tools"
     method = "tools/call"
 
 
@@ -107,7 +104,6 @@ class AdoptedPrompt(AdoptedHandler):
     """A prompt of an adopted server."""
 
     kind = "prompt"
-    list_name = "prompts"
     method = "prompts/get"
 
 
@@ -115,7 +111,6 @@ class AdoptedResource(AdoptedHandler):
     """A resource of an adopted server."""
 
     kind = "resource"
-    list_name: ClassVar[ListName] = "resources"
     method = "resources/read"
     key_field = "uri"
 
@@ -124,5 +119,4 @@ class AdoptedTemplate(AdoptedResource):
     """A URI template of an adopted server."""
 
     kind = "resource_template"
-    list_name = "resourceTemplates"
     key_field = "uriTemplate"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_functions.adopt.component_scopes import scopes_of_all
 from mcp_functions.adopt.library import kind_of
+from mcp_functions.handlers.catalog import LISTS_BY_KIND
 
 if TYPE_CHECKING:
     from mcp_functions.adopt.handlers import AdoptedHandler
@@ -24,7 +25,7 @@ class Scopes:
 
     def restrict(self, handler: AdoptedHandler) -> None:
         """Give a handler the scopes that the server requires for it."""
-        own = sorted(self._of_entries.get((handler.list_name, handler.key), self._of_all))
+        own = sorted(self._of_entries.get((LISTS_BY_KIND[handler.kind], handler.key), self._of_all))
         handler.scopes = tuple(dict.fromkeys([*self._of_server, *own]))
         handler.restricted_by = self._restriction
         if own and not self._restriction:

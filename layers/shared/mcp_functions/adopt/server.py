@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.request_state import RequestStateBoundary
@@ -21,6 +20,7 @@ from mcp_functions.adopt.library import find_low_level, find_outermost, kind_of
 from mcp_functions.adopt.one_request import run_request
 from mcp_functions.adopt.surroundings import as_caller, over_transport
 from mcp_functions.handlers import event_loop
+from mcp_functions.handlers.lazy_values import lazy_value
 from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_PROTOCOL_VERSION, PROTOCOL_VERSION
 
 if TYPE_CHECKING:
@@ -35,21 +35,19 @@ OWN_META: Meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILIT
 
 
 class Lifespan:
-    """The lifespan of a server, a context manager that is open while it runs. It is entered once, when it is needed."""
+    """The lifespan of a server, a context manager that is open while it runs.
+
+    `enter` enters it, if no earlier call did. Code that runs in the event loop cannot call that.
+    """
 
     def __init__(self, low_level: Server[Any]) -> None:
         """Keep the server; nothing is entered."""
         self.state: object = {}  # what the lifespan yielded; {} before it is entered
+        self.enter = lazy_value(self._enter)
         self._low_level = low_level
-        self._lock = Lock()
-        self._is_entered = False
 
-    def enter(self) -> None:
-        """Enter the lifespan, if no earlier call did. Code that runs in the event loop cannot call this."""
-        with self._lock:
-            if not self._is_entered:
-                self.state = event_loop.enter(self._low_level.lifespan(self._low_level))
-                self._is_entered = True
+    def _enter(self) -> None:
+        self.state = event_loop.enter(self._low_level.lifespan(self._low_level))
 
 
 class AdoptedServer:

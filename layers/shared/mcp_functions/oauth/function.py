@@ -69,7 +69,7 @@ class OAuthFunction:
         http = self._log.read(event, context, self._now())
         with self._log.taking_notes(http) as notes:
             try:
-                response = routes.answer(http.event, http, self._get_services(context.function_name))
+                response = routes.answer(http, self._get_services(context.function_name))
             except OAuthError as error:
                 error.note()
                 response = responses.make_oauth_error(error, http)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcp_functions.http.events import HttpRequest
-    from mcp_functions.protocol.event_types import Event
 
 MAX_BODY_BYTES = 32 * 1024  # of a form; the query of API Gateway is shorter than this
 MAX_PARAMETERS = 32  # of a form or a query
@@ -33,13 +32,13 @@ class OAuthRequest(NamedTuple):
     caller_id: str  # the caller's network, whose budgets pay for forged values and fetches
 
 
-def read(event: Event, http: HttpRequest) -> OAuthRequest:
+def read(http: HttpRequest) -> OAuthRequest:
     """Read a request with a query or a form."""
-    text = _form(http) if http.method == "POST" else str(event.get("rawQueryString") or "")
+    text = _form(http) if http.method == "POST" else str(http.event.get("rawQueryString") or "")
     return OAuthRequest(
         http=http,
         parameters=read_parameters(text),
-        cookies=_cookies(event.get("cookies")),
+        cookies=_cookies(http.event.get("cookies")),
         caller_id=f"oauth:{caller_id(None, http.address)}",
     )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp_functions.http.events import HttpRequest
     from mcp_functions.oauth.request import OAuthRequest
     from mcp_functions.oauth.services import Services
-    from mcp_functions.protocol.event_types import Event, Response
+    from mcp_functions.protocol.event_types import Response
 
     Endpoint: TypeAlias = Callable[[OAuthRequest, Services], Response]
 
@@ -29,8 +29,8 @@ ENDPOINTS: dict[str, dict[str, Endpoint]] = {
 }
 
 
-def answer(event: Event, http: HttpRequest, services: Services) -> Response:
-    """Answer one request; `http` is what `http.events` has read of the event."""
+def answer(http: HttpRequest, services: Services) -> Response:
+    """Answer one request."""
     services = services.for_domain(http.request_context)
     metadata = discovery.documents(services.settings).get(http.path)
     path = _path_below_url(http.path, services.settings.url)
@@ -49,7 +49,7 @@ def answer(event: Event, http: HttpRequest, services: Services) -> Response:
     if path == REGISTER:  # its body is JSON, and no form
         return registration.register(http, services)
     endpoint = ENDPOINTS[path][http.method]
-    return endpoint(read_request(event, http), services)
+    return endpoint(read_request(http), services)
 
 
 def _answer_another_method(http: HttpRequest, name: str, methods: list[str]) -> Response:
