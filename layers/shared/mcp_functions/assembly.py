@@ -60,7 +60,7 @@ if TYPE_CHECKING:
             """Return the same with another catalog."""
 
     class Forwarding(Answering, Protocol):
-        """What a front door is to its endpoint (`front_door.FrontDoor`)."""
+        """The front door, as its endpoint uses it (`front_door.FrontDoor`)."""
 
         def forward(self, function: str, request: Request) -> ForwardedResponse:
             """Forward a request to the function in a folder."""
@@ -78,7 +78,7 @@ class Options(NamedTuple):
 
 
 class Parts:
-    """What the endpoint of one Lambda function is made of.
+    """The parts of the endpoint of one Lambda function.
 
     Attributes:
         settings: the settings of the deployment, as far as this function has the permissions for them.

@@ -5,20 +5,18 @@ A host shows the page in a frame beside a pending result, and gives it that resu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcp_functions.protocol.constants import APP_FORM_URI, APP_MIME_TYPE
 
 if TYPE_CHECKING:
     from mcp_functions.protocol.wire_types import ContentBlock, ListEntry, ResultObject
 
-from pathlib import Path
-from typing import Any
-
-from mcp_functions.protocol.constants import APP_FORM_URI, APP_MIME_TYPE
-
 FILE = Path(__file__).with_name("form.html")
 DAY_MS = 24 * 3600 * 1000
 # Ext-apps, "UI Resource Format": without `csp` the host allows no domain.
-UI: dict[str, Any] = {"ui": {"prefersBorder": True}}
+UI: Any = {"ui": {"prefersBorder": True}}
 
 
 def entry() -> ListEntry:
@@ -35,5 +33,6 @@ def entry() -> ListEntry:
 
 def contents() -> ResultObject:
     """Write the result of `resources/read`."""
-    page = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": FILE.read_text(encoding="utf-8"), "_meta": UI}
-    return {"contents": [cast("ContentBlock", page)], "ttlMs": DAY_MS, "cacheScope": "public"}
+    text = FILE.read_text(encoding="utf-8")
+    page: ContentBlock = {"uri": APP_FORM_URI, "mimeType": APP_MIME_TYPE, "text": text, "_meta": UI}
+    return {"contents": [page], "ttlMs": DAY_MS, "cacheScope": "public"}

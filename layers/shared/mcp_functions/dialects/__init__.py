@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_functions.dialects import turn_state
 from mcp_functions.dialects.dialect import DialectContext, declaration
-from mcp_functions.handlers.catalog import LIST_NAMES
 from mcp_functions.protocol.constants import (
     META_CLIENT_CAPABILITIES,
     META_PROTOCOL_VERSION,
@@ -98,8 +97,7 @@ class FrontDoorDialects(NamedTuple):
     def _message_to_forward(self, http: HttpRequest, token: str) -> Continuation:
         """Return a message with the id null, which `answer` forwards to the function that made a token."""
         folder, _dot, _sealed = token.partition(".")
-        functions = self.catalog["functions"]
-        known_folders = {known for list_name in LIST_NAMES for known in functions[list_name].values()}
+        known_folders = {known for folders in self.catalog["functions"].values() for known in folders.values()}
         if folder not in known_folders:
             raise InvalidRequestState(reason="unknown_function")
         meta = {META_PROTOCOL_VERSION: PROTOCOL_VERSION, META_CLIENT_CAPABILITIES: {}}

@@ -16,9 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, cast
 
 from mcp_functions import observability
 from mcp_functions.protocol import headers, results
-from mcp_functions.protocol.constants import META_CLIENT_CAPABILITIES, META_LOG_LEVEL, META_PROTOCOL_VERSION
+from mcp_functions.protocol.constants import (
+    CALL_METHODS,
+    META_CLIENT_CAPABILITIES,
+    META_LOG_LEVEL,
+    META_PROTOCOL_VERSION,
+)
 from mcp_functions.protocol.errors import HandlerError, InvalidRequest, InvalidRequestState
-from mcp_functions.protocol.messages import Result, complete
+from mcp_functions.protocol.messages import Result, complete, value_at
 from mcp_functions.seal.binding import Binding, caller_id, principal_digest
 
 if TYPE_CHECKING:
@@ -105,12 +110,12 @@ def label(format_name: str) -> bytes:
 
 def call_of(request: Request) -> TurnCall:
     """Return the call of a turn."""
-    params = request.params
-    call: Any = {
+    meta: Mapping[str, Any] = request.params["_meta"]
+    call = {
         "id": request.message["id"],
         "method": request.method,
-        "params": {name: value for name, value in params.items() if name not in ROUND_PARAMS},
-        "meta": {name: value for name, value in params["_meta"].items() if name in KEPT_META},
+        "params": {name: value for name, value in request.params.items() if name not in ROUND_PARAMS},
+        "meta": {name: meta[name] for name in KEPT_META if name in meta},
         "headers": {name: value for name, value in request.headers.items() if name.startswith(PARAMETER_HEADER)},
     }
     return cast("TurnCall", call)
@@ -121,7 +126,7 @@ def repeat_call(http: HttpRequest, turn: Turn, answers: InputResponses) -> Conti
     call = turn.call
     method = call["method"]
     params = call["params"].copy()
-    name = params["uri"] if method == "resources/read" else params["name"]
+    name = value_at(params, CALL_METHODS[method])
     params |= {"inputResponses": dict(answers), "requestState": turn.request_state, "_meta": call["meta"]}
     message: JSONRPCRequest = {"jsonrpc": "2.0", "id": call["id"], "method": method, "params": params}
     expected_headers = {**call["headers"], "mcp-method": method, "mcp-name": headers.encode(name)}

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from mcp_functions.handlers.base import Handler
     from mcp_functions.protocol.catalog_types import (
         Catalog,
-        Folders,
         Hidden,
         ListName,
         Properties,
@@ -38,7 +37,7 @@ LISTS_BY_KIND: Mapping[str, ListName] = {
     "resource": "resources",
     "resource_template": "resourceTemplates",
 }
-LIST_NAMES: tuple[ListName, ...] = ("tools", "prompts", "resources", "resourceTemplates")
+LIST_NAMES = tuple(LISTS_BY_KIND.values())
 UNLISTED_KEY = "*"  # the names that an adopted server serves, and does not list
 # The members that list the tools with a property: those that ask, for example.
 PROPERTIES_OF_TOOLS: tuple[PropertyOfTools, ...] = ("asks", "formless", "relays", "apps")
@@ -66,7 +65,7 @@ def build_project(functions: Mapping[str, Iterable[Handler[..., Any]]]) -> Catal
         if handler.server_description and handler.server_description not in servers:
             servers.append(handler.server_description)
     catalog = cast("Catalog", {list_name: _entries(handlers, list_name, servers) for list_name in LIST_NAMES})
-    catalog["functions"] = cast("Folders", {list_name: _folders(served, list_name) for list_name in LIST_NAMES})
+    catalog["functions"] = {list_name: _folders(served, list_name) for list_name in LIST_NAMES}
     catalog["completions"] = any(handler.has_completers for handler in handlers)
     catalog["logging"] = any(handler.logs for handler in handlers)
     optional = {

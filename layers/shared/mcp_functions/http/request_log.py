@@ -21,7 +21,7 @@ from mcp_functions import observability
 from mcp_functions.http import events
 from mcp_functions.observability import lines
 from mcp_functions.protocol.constants import CALL_METHODS, METHODS
-from mcp_functions.protocol.errors import Misconfigured
+from mcp_functions.protocol.errors import Misconfigured, is_on_lambda
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -95,7 +95,7 @@ class RequestLog:
 def _failure(text: str) -> Exception:
     """Make the exception that fails an invocation. Lambda's runtime logs its own class without frames, and no other."""
     runtime = sys.modules.get("awslambdaric.lambda_runtime_exception")
-    if runtime is None or "AWS_LAMBDA_RUNTIME_API" not in os.environ:
+    if runtime is None or not is_on_lambda():
         return ValueError(text)
     failure: Exception = runtime.FaultException("NotHttp", text)
     return failure

@@ -65,6 +65,6 @@ def run_round(
         result = cast("ResultObject", answer.result)
         outcome = RoundOutcome(result, notifications=cast("tuple[JSONRPCMessage, ...]", answer.notifications))
     else:
-        outcome = read_response(dict(answer.response))
+        outcome = read_response(answer.response)
     outcome.note()
     return outcome

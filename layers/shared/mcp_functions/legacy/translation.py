@@ -120,7 +120,7 @@ def _without(names: Collection[str], members: T) -> T:
 
 def _without_new(members: T, revision: str) -> T:
     """Return the members of an object without those that a later revision introduced."""
-    return _without([name for name in members if not supports(revision, name)], members)
+    return cast("T", {name: value for name, value in members.items() if supports(revision, name)})
 
 
 def _tool_result(result: ResultObject, revision: str) -> ResultObject:

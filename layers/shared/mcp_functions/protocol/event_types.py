@@ -1,7 +1,7 @@
 """The types of an event of API Gateway in payload format 2.0, of its response, and of Lambda's context.
 
-Only type checkers use them: other modules import them under `TYPE_CHECKING`. Events are written by others, so a member
-that a type requires may be missing; `events.read` checks those that this package reads.
+The toolkit imports them under `TYPE_CHECKING`. Others write events, so any member may be missing: `events.read` checks
+those that the toolkit reads.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class InputRequest(Generic[Answer_co]):
     CreateMessageRequest and ListRootsRequest.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str = "") -> None:
         """Take the key in `inputRequests`, by which the next rounds find the answer; "" if the author gave none."""
         self.key = key
 

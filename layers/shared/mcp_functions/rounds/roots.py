@@ -32,10 +32,6 @@ class ListRoots(Capability):
 class RootsQuestion(InputRequest["list[JSONObject]"]):
     """Asks the client which folders it works in: `elicit.together(RootsQuestion(key="roots"), Question(…))`."""
 
-    def __init__(self, key: str = "") -> None:
-        """Take the key in `inputRequests`."""
-        super().__init__(key)
-
     def to_wire_question(self, key: str, **_form_options: bool) -> WireQuestion:
         """Return a ListRootsRequest as JSON, with the function that reads its ListRootsResult."""
         return WireQuestion(key, {"method": "roots/list", "params": {}}, _read_roots)

@@ -93,7 +93,7 @@ class Tasks:
         except ItemTooLarge as error:
             observability.current().reason = error.reason  # the author reads the reason in the log
             return tool_error("The call has more data than a task can keep. Call with less.")
-        return cast("ResultObject", {"resultType": "task", **_description(task_id, task, task.created)})
+        return {"resultType": "task", **_description(task_id, task, task.created)}
 
     def _new_task(self, tool: Tool[..., Any], request: Request, round_: Round) -> Task:
         """Return the first state, which requests a worker for the next round."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def run_tool(task: Task, tool: Tool[..., Any], round_: Round) -> TaskOutcome | None:
     """Run the tool's function, and return the outcome of the task; None if the task continues."""
     try:
-        result = run_round(tool, {"name": task.tool, "arguments": dict(task.arguments), "_meta": {}}, round_)
+        result = run_round(tool, {"name": task.tool, "arguments": task.arguments, "_meta": {}}, round_)
         if result is not None:
             return {"result": result}
         missing = missing_capabilities(round_.requests.values(), task.declared)

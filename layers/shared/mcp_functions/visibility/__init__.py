@@ -72,7 +72,7 @@ def show(catalog: Catalog, held: frozenset[str]) -> Catalog:
     if not any(hidden.values()):
         return catalog
     shown = catalog.copy()
-    functions: Folders = {"tools": {}, "prompts": {}, "resources": {}, "resourceTemplates": {}}
+    functions: Folders = {}
     for list_name, keys in hidden.items():
         shown[list_name] = [entry for entry in catalog[list_name] if key_of(entry) not in keys]
         folders = catalog["functions"][list_name]
@@ -81,7 +81,7 @@ def show(catalog: Catalog, held: frozenset[str]) -> Catalog:
     for member in PROPERTIES_OF_TOOLS:
         shown[member] = [name for name in catalog.get(member, ()) if name not in hidden["tools"]]
     shown["tasks"] = [folder for folder in catalog.get("tasks", ()) if folder in functions["tools"].values()]
-    shown_folders = {folder for list_name in LIST_NAMES for folder in functions[list_name].values()}
+    shown_folders = {folder for folders in functions.values() for folder in folders.values()}
     methods = catalog.get("methods", {})
     shown["methods"] = {method: folder for method, folder in methods.items() if folder in shown_folders}
     skills = catalog.get("skills", {})
