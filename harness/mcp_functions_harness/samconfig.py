@@ -93,11 +93,13 @@ def without_value(root: Path, template: Template) -> dict[str, list[str]]:
     path = root / FILE
     if not path.is_file():
         return {}
-    given = {name: _given(path, name) for name in environments(path)}
+    names = environments(path)
+    needed = [name for name, declared in template["Parameters"].items() if "Default" not in declared]
+    given = {name: _given(path, name) for name in names} if needed else {}
     missing: dict[str, list[str]] = {}
-    for parameter, declared in template["Parameters"].items():
+    for parameter in needed:
         without = [name for name, parameters in given.items() if parameter not in parameters]
-        if "Default" not in declared and without:
+        if without:
             missing[parameter] = without
     return missing
 

@@ -21,7 +21,7 @@ from mcp_functions_harness.doubles.tablefile import StoredTable, TableFile
 from mcp_functions_harness.environment import Variables
 from mcp_functions_harness.loopback import HttpRequest, HttpResponse, start_server
 from mcp_functions_harness.runtime.intrinsics import Resolver, Unknown
-from mcp_functions_harness.template import Resource
+from mcp_functions_harness.template import Resource, Template
 
 TOOLKIT_TABLE, TOOLKIT_BUCKET = "Table", "Blobs"  # the logical ids of what the toolkit keeps
 # The properties of AWS::DynamoDB::Table that CreateTable takes as they are.
@@ -37,10 +37,11 @@ def start(starting: ExitStack, state_dir: Path, directory: Path, invoke_url: str
     kms_api = kms.KmsApi(keyfile.load(state_dir))
     kms_api.warm()  # moto's first answer takes longer than a function waits
     kms_url = start_server(starting, kms_api.answer, kms.MAX_REQUEST)
-    tables = stored_tables(starting, state_dir, author_tables(directory))
+    parsed = template.beside(directory)
+    tables = stored_tables(starting, state_dir, author_tables(parsed))
     dynamodb_url = start_server(starting, tables.answer, dynamodb.MAX_REQUEST)
     toolkits_bucket = s3.S3Api(os.environ.get("MCP_BLOBS") or "", s3.MemoryBucket())
-    own = OwnServices(author_resources(directory))
+    own = OwnServices(author_resources(parsed))
     own_url = start_server(starting, with_toolkits_bucket(own, toolkits_bucket), s3.MAX_OBJECT)
     return kms_api.arn, environment.endpoints(kms=kms_url, invoke=invoke_url, dynamodb=dynamodb_url, own=own_url)
 
@@ -57,15 +58,11 @@ def stored_tables(starting: ExitStack, state_dir: Path, more_tables: list[TableP
     return dynamodb.DynamoDbApi(StoredTable(file, environment.TABLE, tables))
 
 
-def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{{}}") -> list[TableParameters]:
-    """Return each table that template.yaml, beside the functions' directory, declares for an author's functions.
+def author_tables(parsed: Template | None, *, name_format: str = f"{environment.STACK}-{{}}") -> list[TableParameters]:
+    """Return each table that a template, if there is one, declares for an author's functions.
 
     `name_format` makes the name of a table without TableName, with {} for its logical id.
-
-    Raises:
-        Problem: the template cannot be read.
     """
-    parsed = template.beside(directory)
     tables: list[TableParameters] = []
     if parsed is None:
         return tables
@@ -81,13 +78,8 @@ def author_tables(directory: Path, *, name_format: str = f"{environment.STACK}-{
     return tables
 
 
-def author_resources(directory: Path | None) -> list[OwnResource]:
-    """Return the buckets, queues and secrets that template.yaml declares beside a directory of functions, if any.
-
-    Raises:
-        Problem: the template cannot be read.
-    """
-    parsed = template.beside(directory) if directory else None
+def author_resources(parsed: Template | None) -> list[OwnResource]:
+    """Return the buckets, queues and secrets that a template, if there is one, declares."""
     found: list[OwnResource] = []
     if parsed is None:
         return found

@@ -1,7 +1,7 @@
 """Reads template.yaml as plain data. CloudFormation's short forms become long forms: `!Ref X` is {"Ref": "X"}."""
 
 from pathlib import Path
-from typing import Any, ClassVar, NotRequired, TypedDict
+from typing import Any, ClassVar, NotRequired, TypedDict, cast
 
 import yaml
 
@@ -144,6 +144,4 @@ def parse(source: str) -> Template:
     for resource in resources.values():
         resource["Type"] = str(resource.get("Type") or "")
         resource["Properties"] = resource.get("Properties") or {}
-    complete: Any = {**parsed, **sections, "Resources": resources}
-    template: Template = complete
-    return template
+    return cast("Template", {**parsed, **sections, "Resources": resources})

@@ -70,7 +70,7 @@ def convert(*, step: Step) -> str:
 
 
 class Ledger:
-    """Keeps what the audit is told."""
+    """Keeps the records of the audit."""
 
     def __init__(self) -> None:
         self.records: list[AuditRecord] = []

@@ -217,7 +217,7 @@ def client_of_2025(stack: Stack) -> None:
 
 
 def closed(stack: Stack) -> None:
-    """Nobody calls without a signature, and a browser's preflight needs none."""
+    """Check that a call needs a signature, and a browser's preflight none."""
     with stack.account.served(stack.outputs["Endpoint"], signed=False) as url:
         server = stack.server(url)
         assert [server.discover_anonymously(folder).status for folder in ("", "add")] == [403, 403]

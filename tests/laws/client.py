@@ -18,6 +18,7 @@ from mcp_functions import Step, serve
 from mcp_functions.handlers.runner import run_round
 from mcp_functions.protocol.errors import McpError
 from mcp_functions.rounds.round import History, Round, RoundOptions, RoundRequest
+from mcp_functions_harness.client.tasks import EVERYTHING
 from tests.laws.people import Person, choose_some, malformed_answer, message_of, open_pages
 from tests.laws.services import SERVICES
 from tests.support import wire
@@ -26,11 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcp_functions.http.gateway import LambdaFunction
-    from mcp_functions.protocol.wire_types import ClientCapabilities, Params
+    from mcp_functions.protocol.wire_types import Params
     from mcp_functions.rounds.questions import WireQuestion
     from tests.laws.corpus import Case
 
-EVERYTHING: ClientCapabilities = {"elicitation": {"form": {}, "url": {}}, "sampling": {"tools": {}}, "roots": {}}
 MAX_ROUNDS = 16
 SEAL = wire.PlainCodec()  # keeps states unencrypted: these laws concern rounds, and the seal has its own tests
 ACTS = {

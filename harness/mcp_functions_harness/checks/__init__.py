@@ -43,7 +43,7 @@ CHECKS: tuple[Callable[[Project], Iterator[str]], ...] = (
 def all_complaints(root: Path) -> list[str]:
     """List everything that does not agree in the project of a folder, its catalog too.
 
-    What cannot be read at all, such as a template that is no YAML or a function that does not load, is the only line:
+    If a file cannot be read, or a function does not load, that is the only line:
     every check would repeat it.
     """
     try:

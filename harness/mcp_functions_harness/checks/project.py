@@ -170,11 +170,12 @@ class Project:
     def _deployed(self) -> list[Block]:
         """All blocks whose code is in functions/; a folder may have two by mistake, one of them partial."""
         blocks = []
+        roles = self.of_type("AWS::IAM::Role")
         for logical_id, properties in self.of_type(FUNCTION).items():
             path = Path(str(properties.get("CodeUri")))
             if path.parts[:1] == (FOLDER,):
                 role_id = iam.resource_name(properties.get("Role", ""))
-                role = self.of_type("AWS::IAM::Role").get(role_id)
+                role = roles.get(role_id)
                 blocks.append(Block(path.name, logical_id, properties, role_id if role else "", role or {}))
         return blocks
 

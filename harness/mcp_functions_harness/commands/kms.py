@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from mcp_functions_harness import banner
+from mcp_functions_harness import banner, template
 from mcp_functions_harness.commands import options
 from mcp_functions_harness.doubles import keyfile
 from mcp_functions_harness.doubles.dynamodb import PROTOCOL
@@ -48,7 +48,7 @@ def command(port: int, address: str) -> None:
     ):
         keys = KmsApi(keyfile.load(STATE_DIR))
         # With `sam local`, !Ref of a table gives its logical id.
-        tables = stored_tables(running, STATE_DIR, author_tables(Path("functions"), name_format="{}"))
+        tables = stored_tables(running, STATE_DIR, author_tables(template.beside(Path("functions")), name_format="{}"))
 
         def answer(request: HttpRequest) -> HttpResponse:
             if request.header("x-amz-target").startswith(PROTOCOL.target):

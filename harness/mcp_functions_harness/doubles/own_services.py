@@ -17,7 +17,7 @@ from mcp_functions_harness.problems import not_installed
 
 SERVICES = ("s3", "sqs", "secretsmanager")
 SIGNED_FOR = re.compile(r"Credential=[^,]*/(\w+)/aws4_request")
-HOP_BY_HOP = {"content-length", "connection", "date", "transfer-encoding"}  # our server writes them
+NOT_COPIED = {"content-length", "connection", "date", "transfer-encoding"}  # our server writes them
 TYPES = ("AWS::S3::Bucket", "AWS::SQS::Queue", "AWS::SecretsManager::Secret")
 QUEUE_ATTRIBUTES = ("VisibilityTimeout", "DelaySeconds", "MessageRetentionPeriod", "FifoQueue")
 UNSET = "local"  # the value of a secret that a deployment generates
@@ -90,5 +90,5 @@ def _ask_moto(service: str, request: HttpRequest) -> HttpResponse:
     answered: Any = BotocoreStubber().process_request(prepared)
     status, answer_headers, body = answered
     content = body.encode() if isinstance(body, str) else bytes(body)
-    kept = tuple((str(name), str(value)) for name, value in answer_headers.items() if name.lower() not in HOP_BY_HOP)
+    kept = tuple((str(name), str(value)) for name, value in answer_headers.items() if name.lower() not in NOT_COPIED)
     return HttpResponse(int(status), kept, content)

@@ -56,7 +56,7 @@ def signing(
 
     def answer(request: HttpRequest) -> HttpResponse:
         before(request.body or b"")
-        # A caller with credentials of its own, such as a token, is not signed for.
+        # A request that has credentials, for example a token, gets no signature.
         signs = caller if not request.header("authorization") else None
         return forward(target, address.netloc, _signed(request, address.netloc, signs) if signs else request)
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from mcp_functions_harness.loopback import HOST
 from mcp_functions_harness.problems import Problem
 
-HOST = "127.0.0.1"
 LAUNCHER = Path(__file__).parent / "launcher.py"
 REGION = "us-east-1"
 ACCOUNT = "000000000000"

@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any, TypeAlias
 
 from mcp_functions.handlers.function_handler import FunctionHandler
-from mcp_functions.protocol.constants import WORKER_SUFFIX
+from mcp_functions.protocol.constants import ENDPOINT_FOLDER, WORKER_SUFFIX
 from mcp_functions.protocol.errors import DeveloperError
 from mcp_functions.schemas.forms import read_form
 from mcp_functions_harness.lambdas import failures
@@ -27,7 +27,7 @@ from mcp_functions_harness.lambdas.modules import COMMON
 from mcp_functions_harness.lambdas.own_variables import running_function
 from mcp_functions_harness.problems import Problem
 
-FRONT_DOOR = "mcp"
+FRONT_DOOR = ENDPOINT_FOLDER
 SIGN_IN = "oauth"
 MAX_VERSIONS = 2  # of a function that was loaded again: calls of the version before may still run
 EntryPoint: TypeAlias = Callable[[Any, Any], Any]  # called with an event and Lambda's context

@@ -161,10 +161,9 @@ def printable(text: str) -> str:
 def _message(event_or_result: Any) -> JSONRPCMessage:  # noqa: ANN401 - JSON
     """Return the JSON-RPC message in the body of an event or of a result; {} if there is none."""
     try:
-        message: Any = message_in(body_text(event_or_result))
+        return cast("JSONRPCMessage", message_in(body_text(event_or_result)))
     except ValueError:
-        message = {}
-    return cast("JSONRPCMessage", message)
+        return {}
 
 
 def _object(value: object) -> dict[str, Any]:

@@ -5,7 +5,7 @@ needs no token: it writes the claims itself.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from mcp_functions.protocol.event_types import Authorizer, Event
 from mcp_functions.protocol.messages import Principal
@@ -37,8 +37,7 @@ class Caller(NamedTuple):
 
     def event(self, message: JSONRPCMessage, route: str, moment: Moment, now: float) -> Event:
         """Return API Gateway's event for a message on a route, as in /mcp/book; `now` is in unix seconds."""
-        event: Any = event_of_message(message, route, moment, self._authorizer(now))
-        return cast("Event", event)
+        return event_of_message(message, route, moment, self._authorizer(now))
 
     def _authorizer(self, now: float) -> Authorizer | None:
         """Return the access token's claims as API Gateway's JWT authorizer passes them on."""

@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from mcp_functions.http.events import WORKER_ORDER
 from mcp_functions.protocol.event_types import Event
 from mcp_functions.store import Bucket
-from mcp_functions_harness import environment, services
+from mcp_functions_harness import environment, services, template
 from mcp_functions_harness.doubles import dynamodb, keyfile, s3
 from mcp_functions_harness.doubles.kms import MAX_REQUEST, KmsApi
 from mcp_functions_harness.doubles.own_services import OwnServices
@@ -49,7 +49,7 @@ def deployed(
     """
     with ExitStack() as stack:
         s3_api = s3.S3Api(changes.get("MCP_BLOBS") or "blobs", bucket or s3.MemoryBucket())
-        own = OwnServices(services.author_resources(None))
+        own = OwnServices([])
         variables = _start(stack, table or _Tables([]), services.with_toolkits_bucket(own, s3_api))
         with environment.applied(variables | changes):
             yield
@@ -66,8 +66,9 @@ def deployed_project(functions: Path) -> Iterator[Callable[[], AbstractContextMa
         Problem: the template cannot be read.
     """
     with ExitStack() as stack:
-        tables = _Tables(services.author_tables(functions))
-        own = OwnServices(services.author_resources(functions))
+        parsed = template.beside(functions)
+        tables = _Tables(services.author_tables(parsed))
+        own = OwnServices(services.author_resources(parsed))
         s3_api = s3.S3Api("blobs", s3.MemoryBucket())
         variables = _start(stack, tables, services.with_toolkits_bucket(own, s3_api))
         variables = _of_template(functions, variables) | variables
@@ -97,10 +98,10 @@ def _start(
 
 def _of_template(functions: Path, variables: Variables) -> Variables:
     """Return the variables that the template gives to functions, such as the names of their resources."""
-    template = Configurations.beside(functions, variables, dict(os.environ))
+    configurations = Configurations.beside(functions, variables, dict(os.environ))
     merged: Variables = {}
-    if template:
-        for own in template.own_variables(functions, [app.parent.name for app in find(functions)])[0].values():
+    if configurations:
+        for own in configurations.own_variables(functions, [app.parent.name for app in find(functions)])[0].values():
             merged |= own
     return merged
 

@@ -204,5 +204,4 @@ def _form_in(message: JSONRPCMessage) -> Form:
 
 def message_of(event_or_response: Mapping[str, Any]) -> JSONRPCMessage:
     """Read the JSON-RPC message of an event or a response. In an event stream it is the last, after notifications."""
-    message: Any = message_in(body_text(event_or_response))
-    return cast("JSONRPCMessage", message)
+    return cast("JSONRPCMessage", message_in(body_text(event_or_response)))
